@@ -3,6 +3,7 @@
 #   CUDA=0          build without the CUDA backend (chosen when nvcc is missing)
 #   SAN=address,undefined   build with sanitizers
 #   ARCHS="80 90a"  GPU architectures; the last one's PTX is kept for newer GPUs
+#   NVOPT='-O3 --Ofast-compile=max'  GPU code that is soon built, and slow
 #   PREFIX DESTDIR  where `make install` puts things
 #   BUILD           where everything built goes;  V=1 shows the commands
 
@@ -12,8 +13,13 @@ BUILD    ?= build
 NVCC     ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA     ?= $(if $(NVCC),1,0)
 ARCHS    ?= 80 86 89 90a 100 120
+NVOPT    ?= -O3
 SAN      ?=
 
+# One goal is built on all cores, unless somebody says on how many: make -j1.
+ifeq ($(MAKELEVEL)$(words $(or $(MAKECMDGOALS),all)),01)
+MAKEFLAGS += -j$(shell nproc)
+endif
 
 V        ?= 0
 Q        := $(if $(filter 0,$(V)),@)
@@ -31,6 +37,8 @@ CUSOLVER := $(and $(CUBLAS),$(wildcard $(TOOLKIT)/include/cusolverDn.h),$(wildca
 CUFFT    := $(and $(filter 1,$(CUDA)),$(wildcard $(TOOLKIT)/include/cufft.h),$(wildcard $(TOOLKIT)/lib64/libcufft.so))
 PLUGINS  := $(if $(filter 1,$(CUDA)),$(BIN)/liblumat-cuda.so $(BIN)/lumat-cuda-compile) $(if $(CUBLAS),$(BIN)/liblumat-cuda-la.so) $(if $(CUSOLVER),$(BIN)/liblumat-cuda-solver.so) $(if $(CUFFT),$(BIN)/liblumat-cuda-fft.so)
 
+# A pool's processes: MPI and ScaLAPACK, linked by lumat-worker alone.
+MPICC    := $(shell command -v mpicc)
 LUA_INC  := $(firstword $(wildcard /usr/include/lua5.4 /usr/local/include))
 LUA_LIB  := $(firstword $(wildcard /usr/lib/*/liblua5.4.a /usr/local/lib/liblua.a))
 WARN     := -Wall -Wextra -Wshadow -Wpointer-arith -Wno-unknown-pragmas
@@ -39,11 +47,13 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fPIC -fno-sanitize-recover=undefined 
 CFLAGS   ?= -O2 -g
 override CFLAGS += -std=c11 -D_GNU_SOURCE -fvisibility=hidden -MMD -MP $(CWARN) $(SANFLAGS)
 CXXFLAGS := -O2 -g -std=c++20 -fno-exceptions -fno-rtti -MMD -MP $(WARN) $(SANFLAGS)
-NVFLAGS   = -O3 -std=c++20 $(addprefix -I,gpu gpu/cuda gpu/cuda/jit $(KERNELS)) -t 2 --compiler-options -fPIC,-fvisibility=hidden \
+NVFLAGS   = $(NVOPT) -std=c++20 $(addprefix -I,gpu gpu/cuda gpu/cuda/jit $(KERNELS)) -t 2 --compiler-options -fPIC,-fvisibility=hidden \
             -Wno-deprecated-gpu-targets \
             $(foreach a,$(ARCHS),-gencode=arch=compute_$a$(comma)code=sm_$a) \
             $(foreach a,$(lastword $(ARCHS)),$(if $(findstring a,$a),,-gencode=arch=compute_$a$(comma)code=compute_$a))
 JPEG     := $(and $(wildcard /usr/include/jpeglib.h /usr/local/include/jpeglib.h),$(firstword $(wildcard /usr/lib/*/libjpeg.a /usr/local/lib/libjpeg.a /usr/lib64/libjpeg.so)))
+SCALAPACK := $(firstword $(wildcard /usr/lib/*/libscalapack-openmpi.so /usr/local/lib/libscalapack.so))
+WORKER   := $(and $(MPICC),$(SCALAPACK),$(BIN)/lumat-worker)
 LIBS     := -lreadline -lncursesw -ltinfo $(LUA_LIB) -l:libz.a $(JPEG) -lsleef -lstdc++ -lpthread -ldl -lm
 
 # --- the rooms: sources of a folder see its own headers and those of the rooms
@@ -76,10 +86,12 @@ SEES_lua/files      := $(PRINT)
 SEES_lua/experiment := $(FUNCTIONS)
 SEES_lua/draw       := $(MATH)
 SEES_lua/measure    := $(PRINT) lua/files
+SEES_lua/pool       := $(VALUE)
 SEES_lua/complete   := $(MATH) lua/files
 SEES_lua/session    := $(MATH) lua/diagnose lua/files lua/measure lua/complete
-SEES_lua            := $(MATH) lua/diagnose lua/browse lua/files lua/experiment lua/draw lua/measure lua/complete lua/session lua/std
+SEES_lua            := $(MATH) lua/diagnose lua/browse lua/files lua/experiment lua/draw lua/measure lua/complete lua/pool lua/session lua/std
 LANGUAGE            := lua $(SEES_lua)
+SEES_lua/worker     := $(LANGUAGE) repl repl/terminal
 SEES_repl/terminal  := $(LANGUAGE)
 SEES_repl/viewer    := $(LANGUAGE) repl/terminal
 SEES_repl/history   := $(LANGUAGE) repl/terminal
@@ -93,26 +105,28 @@ SEES_repl           := $(LANGUAGE) repl/terminal repl/viewer repl/history repl/e
 # The rooms, and what their files are compiled with.
 ROOMS      := $(patsubst SEES_%,%,$(sort $(filter SEES_%,$(.VARIABLES))))
 CPU_FLAGS  := -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math -ffp-contract=off
-see         = $(addprefix -I,$(1) $(SEES_$(1))) $(if $(filter lua% repl%,$(1)),-I$(LUA_INC)) $(if $(filter gpu/cpu,$(1)),$(CPU_FLAGS))
+MPI        := $(firstword $(if $(MPICC),$(shell $(MPICC) --showme:incdirs 2>/dev/null)))
+see         = $(addprefix -I,$(1) $(SEES_$(1))) $(if $(and $(MPI),$(filter lua/worker,$(1))),-isystem $(MPI)) $(if $(filter lua% repl%,$(1)),-I$(LUA_INC)) $(if $(filter gpu/cpu,$(1)),$(CPU_FLAGS))
 FLAGS       = $(call see,$(patsubst %/,%,$(dir $<)))
 KERNELS    := gpu/cuda/factor gpu/cuda/sparse gpu/cuda/kernels $(patsubst %/,%,$(wildcard gpu/cuda/kernels/*/))
 
 GPU_SRC  := $(wildcard $(addsuffix /*.c,$(filter-out gpu/cuda%,$(filter gpu%,$(ROOMS)))))
-LUA_SRC  := $(wildcard $(addsuffix /*.c,$(filter lua%,$(ROOMS))) lua/parse/*.cpp)
+LUA_SRC  := $(wildcard $(addsuffix /*.c,$(filter-out lua/worker,$(filter lua%,$(ROOMS)))) lua/parse/*.cpp)
 REPL_SRC := $(wildcard $(addsuffix /*.c,$(filter repl%,$(ROOMS))))
-STD_SRC  := $(wildcard lua/std/*.lua lua/std/lazy/*.lua lua/manual/*.lua lua/charts/*.lua lua/frames/*.lua lua/experiment/*/*.lua)
+STD_SRC  := $(wildcard lua/std/*.lua lua/std/lazy/*.lua lua/manual/*.lua lua/charts/*.lua lua/frames/*.lua lua/pool/*.lua lua/experiment/*/*.lua)
 CUDA_SRC := $(wildcard $(addsuffix /*.cu,gpu/cuda $(KERNELS)))
 LA_SRC   := gpu/cuda/la/la_library.c
 SOLVER_SRC := gpu/cuda/la/solver_library.c
 FFT_SRC  := gpu/cuda/la/fft_library.c
 JIT_SRC  := $(wildcard gpu/cuda/jit/*.c)
 # What the texts of compiled kernels include: those of the formulas, too.
-JIT_TEXT := $(addprefix gpu/,op_macros.h op_list.h ops.def $(addprefix cuda/jit/,jit_job.h reduce_body.h $(patsubst %,kernel_%_body.h,operations random inputs reduce) kernel_body.h))
+JIT_TEXT := $(addprefix gpu/,op_macros.h op_list.h ops.def $(addprefix cuda/jit/,jit_job.h reduce_body.h turn_body.h $(patsubst %,kernel_%_body.h,operations random inputs reduce) kernel_body.h))
 object    = $(patsubst %,$(OUT)/%.o,$(1))
 GPU_OBJ  := $(call object,$(GPU_SRC))
 LIB_OBJ  := $(GPU_OBJ) $(call object,$(LUA_SRC)) $(OUT)/lua/std/library.c.o
 OBJ      := $(LIB_OBJ) $(call object,$(REPL_SRC))
 CUDA_OBJ := $(call object,$(CUDA_SRC))
+WORKER_OBJ := $(call object,$(wildcard lua/worker/*.c)) $(filter-out %/repl/main.c.o,$(call object,$(REPL_SRC)))
 LA_OBJ   := $(call object,$(LA_SRC))
 SOLVER_OBJ := $(call object,$(SOLVER_SRC))
 FFT_OBJ  := $(call object,$(FFT_SRC))
@@ -125,13 +139,15 @@ BOTH_OBJ := $(call object,gpu/inverse_size.c gpu/complex_numbers.c)
 $(JIT_OBJ) $(BOTH_OBJ): CFLAGS += -fPIC
 $(call object,lua/parse/jpeg.c): CFLAGS += $(if $(JPEG),-DLUMAT_JPEG)
 # Elementwise work gives the same bits from every kernel: a product is never
-# rounded together with a sum, in those that are compiled later neither.
-$(call object,$(addprefix gpu/cuda/,map.cu complex_map.cu stream.cu reduce.cu)): NVFLAGS += -fmad=false
+# rounded together with a sum, in those that are compiled later neither, nor
+# within the functions of CUDA's library that random numbers are made by.
+$(call object,$(addprefix gpu/cuda/,map.cu small_maps.cu complex_map.cu stream.cu reduce.cu random.cu)): NVFLAGS += -fmad=false
 
-all: $(LUMAT) $(PLUGINS) $(OUT)/lumat.1 ## build the program
+all: $(LUMAT) $(PLUGINS) $(WORKER) $(OUT)/lumat.1 ## build the program
 	@ln -sfn $(VARIANT)/bin/lumat $(BUILD)/lumat
 	$(if $(NVCC),,@echo "no nvcc here: built for the CPU only")
 	$(if $(JPEG),,@echo "no libjpeg here: built without JPEG")
+	$(if $(WORKER),,@echo "no mpicc or ScaLAPACK here: pools are of one machine, and compute without them")
 	$(if $(CUBLAS)$(filter 0,$(CUDA)),,@echo "no cuBLAS here: built without its kernels")
 	$(if $(CUSOLVER)$(filter 0,$(CUDA)),,@echo "no cuSOLVER here: built without it, factorisations are the CPU's")
 	$(if $(CUFFT)$(filter 0,$(CUDA)),,@echo "no cuFFT here: built without it, Fourier transforms are the CPU's")
@@ -140,6 +156,10 @@ $(LUMAT): $(OBJ)
 	@mkdir -p $(@D)
 	$(say) "  LINK  $@"
 	$(Q)$(CC) $(SANFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(OBJ) $(LIBS)
+$(BIN)/lumat-worker: $(WORKER_OBJ) $(LIB_OBJ)
+	@mkdir -p $(@D)
+	$(say) "  LINK  $@"
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(SANFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN/../lib' -o $@ $(WORKER_OBJ) $(LIB_OBJ) $(SCALAPACK) $(LIBS)
 # The program knows its manual; a page that is half written is none.
 $(OUT)/lumat.1: $(LUMAT)
 	$(say) "  MAN   $@"
@@ -204,7 +224,7 @@ $(OUT)/lua/std/library.c.o: $(STD_SRC) lua/std/embed
 CTESTS   := $(patsubst tests/%.c,$(OUT)/tests/%,$(wildcard tests/gpu/*/test_*.c))
 LUATESTS := $(wildcard tests/lua/test_*.lua tests/lua/*/test_*.lua)
 # The longest begin, so that none is left to run alone at the end.
-LONG     := $(patsubst %,tests/lua/%,test_scripts.lua math/test_ladder.lua experiment/test_comparing.lua value/test_memory.lua experiment/experiment_processes.t experiment/experiment_hosts.t)
+LONG     := $(patsubst %,tests/lua/%,test_scripts.lua math/test_ladder.lua experiment/test_comparing.lua value/test_memory.lua experiment/experiment_processes.t experiment/experiment_hosts.t pool/pool_waits.t pool/spmd.t)
 LONG     += $(patsubst %,tests/repl/%,progress.session stopping.t painting.t)
 TESTS    := $(CTESTS) $(LUATESTS) $(wildcard tests/lua/*.t tests/lua/*/*.t tests/repl/*.session tests/repl/*.t tests/faults/*.t)
 FAULTS   := $(wildcard tests/faults/*.t) $(patsubst %,tests/%.t,repl/limits repl/escapes lua/experiment/experiment_kills)
@@ -239,7 +259,7 @@ $(SHIM): tests/faults/fail_alloc.c
 # What goes in the place of the CUDA backend, on the CPU. One source names the
 # environment, which it finds in another way there.
 FAKE     := $(OUT)/tests/faults/liblumat-cuda.so
-FAKE_SRC := tests/faults/fake_cuda.c gpu/cpu/blas_library.c
+FAKE_SRC := tests/faults/fake_cuda.c tests/faults/fake_exchange.c gpu/cpu/blas_library.c
 FAKE_OBJ := $(filter-out %/blas_library.c.o,$(filter $(OUT)/gpu/cpu/% $(OUT)/gpu/program.c.o $(OUT)/gpu/inverse_size.c.o $(OUT)/gpu/complex_numbers.c.o $(OUT)/gpu/runtime/progress.c.o,$(GPU_OBJ)))
 $(FAKE): $(FAKE_SRC) $(FAKE_OBJ)
 	@mkdir -p $(@D)
@@ -262,9 +282,9 @@ $(word 4,$(FAKES)): tests/faults/fake_cufft.cpp tests/faults/fake_library.h $(FF
 run: packages ## build and start the shell; without a terminal, the tour
 	@$(MAKE) --no-print-directory all
 	@if [ -t 0 ]; then exec $(LUMAT); else exec $(LUMAT) scripts/tour.lua; fi
-test: packages ## build and run every test
+test: packages ## build and run every test, JOBS=3 at a time: they often wait
 	@$(MAKE) --no-print-directory all test-programs
-	@$(call PROVE,cpu,1,$(LONG) $(filter-out $(LONG),$(TESTS)),--jobs 2)
+	@$(call PROVE,cpu,1,$(LONG) $(filter-out $(LONG),$(TESTS)),--jobs $(or $(JOBS),3))
 test-programs: $(CTESTS) $(ATTACK) $(SHIM) $(FAKE)
 check-faults: all test-programs ## let memory, disks and processes fail: SECONDS=60 a tool, SEED=1
 	@SEED=$(or $(SEED),1) SECONDS=$(or $(SECONDS),60) \
@@ -280,8 +300,10 @@ bench: all ## time the kernels and the language
 	$(LUMAT) scripts/bench.lua
 	$(LUMAT) scripts/bench_operations.lua
 	$(LUMAT) scripts/bench_sparse.lua
+	$(LUMAT) scripts/bench_pool.lua
 	$(LUMAT) scripts/bench_dot.lua
 	$(LUMAT) scripts/bench_matmul.lua
+	$(LUMAT) scripts/bench_workers.lua
 packages: $(BUILD)/.packages
 $(BUILD)/.packages: .ci/packages
 	@sh .ci/packages && mkdir -p $(BUILD) && touch $@
@@ -299,6 +321,7 @@ compile_commands.json: Makefile $(GPU_SRC) $(LUA_SRC) $(REPL_SRC) ## for editors
 install: all ## install under $(DESTDIR)$(PREFIX)
 	install -Dm755 $(LUMAT) $(DESTDIR)$(PREFIX)/bin/lumat
 	for f in $(PLUGINS); do install -Dm755 $$f $(DESTDIR)$(PREFIX)/lib/lumat/$$(basename $$f); done
+	$(if $(WORKER),install -Dm755 $(WORKER) $(DESTDIR)$(PREFIX)/lib/lumat/lumat-worker)
 	install -Dm644 $(OUT)/lumat.1 $(DESTDIR)$(PREFIX)/share/man/man1/lumat.1
 	for f in scripts/*; do [ ! -f "$$f" ] || install -Dm644 "$$f" "$(DESTDIR)$(PREFIX)/share/lumat/$$f"; done
 	install -Dm644 repl/completions/lumat.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/lumat
@@ -319,4 +342,4 @@ help: ## this list
 .PHONY: all man run test test-programs check-faults check-driver check-gpu check-slow bench packages lint format install uninstall dist clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(SOLVER_OBJ:.o=.d) $(FFT_OBJ:.o=.d) $(JIT_OBJ:.o=.d) $(COMP_OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(WORKER_OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(SOLVER_OBJ:.o=.d) $(FFT_OBJ:.o=.d) $(JIT_OBJ:.o=.d) $(COMP_OBJ:.o=.d)

@@ -13,7 +13,7 @@
 
 #include "gpu.h"
 
-enum { GPU_BACKEND_ABI = 24 };
+enum { GPU_BACKEND_ABI = 26 };
 
 /* A matrix as a backend sees it: data points at element (0, 0). A vector has
  * cols = 1. Strides are in elements and may be zero or negative. */
@@ -92,6 +92,12 @@ typedef struct gpu_csr_result {
     gpu_status (*make_room)(struct gpu_csr_result *r, int64_t most);
 } gpu_csr_result;
 
+/* `count` places of a sparse matrix, one in each row from the first on: a
+ * diagonal, where step is 1, or a column, where it is 0. */
+typedef struct gpu_sparse_path {
+    int64_t row, column, step, count;
+} gpu_sparse_path;
+
 /* What a line of a sparse matrix is folded to. Extremes are of real matrices,
  * and sums of squares of sizes. A place without an entry is 0, and counts. */
 typedef enum gpu_sparse_fold {
@@ -108,6 +114,13 @@ typedef struct gpu_sparse_folding {
     int axis;      /* 1: each column, 2: each row */
     int skips_nan; /* NaN is left out; extremes of nothing are NaN */
 } gpu_sparse_folding;
+
+/* Row i of the result is what row rows[i] has in the listed columns, column j
+ * being cols[j]; NULL: all of them. They lie inside, and may stand twice. */
+typedef struct gpu_sparse_picking {
+    const int64_t *rows, *cols; /* on the host */
+    int64_t nrows, ncols;       /* of the result */
+} gpu_sparse_picking;
 
 /* A sparse matrix of the entries of `count` others, of one type, and how. */
 typedef enum gpu_sparse_arrangement {
@@ -250,7 +263,8 @@ typedef enum gpu_factor_kind {
     GPU_FACTOR_BAND,
     /* As many systems as a, n x kn, has squares beside each other, each lying
      * row by row, with b, m x kn, of m right sides a system: b becomes the x of
-     * each. trouble: the first system that has a zero for a pivot. */
+     * each. a is lost without a rung, and by one only read. trouble: the first
+     * system that has a zero for a pivot. */
     GPU_FACTOR_BATCH,
     /* Of a square a, which is only read: `below` and `above`, how many
      * diagonals beside the main one hold anything but zeros; is_symmetric: a is
@@ -282,6 +296,12 @@ typedef struct gpu_complex_call {
     gpu_view in[3], out;
     uint8_t is_number[3], is_conjugated[3], is_out_conjugated;
 } gpu_complex_call;
+
+typedef struct gpu_complex_pairs {
+    gpu_view in, out;
+    int is_conjugated; /* in stands for its conjugates */
+    int is_negative;   /* -i z is wanted */
+} gpu_complex_pairs;
 
 /* Discrete Fourier transforms of all columns (axis 1), all rows (2), or of both
  * (0, of the first two kinds): out[k] = scale * sum of in[j] exp(-2 pi i j k /
@@ -324,14 +344,23 @@ typedef struct gpu_picking {
 } gpu_picking;
 
 /* Runs of equal elements in a column that ascends, f32 or f64, without NaN and
- * not empty: their values, of its type, and the places at which they begin,
- * from 1, and one behind the last, f64. make_room sets both, which lie without
- * gaps, or fails; what has no data is not wanted. */
+ * not empty: their values, of its type, the places at which they begin, from 1,
+ * and one behind the last, and how long they are, both f64. make_room sets all,
+ * which lie without gaps, or fails; what has no data is not wanted. */
 typedef struct gpu_runs {
     int64_t count;
-    gpu_view values, starts;
+    gpu_view values, starts, lengths;
     gpu_status (*make_room)(struct gpu_runs *r);
 } gpu_runs;
+
+/* Of each element of the result mean has its own, or the trials; chance, of
+ * binomial ones, lies in 0 .. 1. Both have the result's shape, f64, from 0 to
+ * 1e15. Numbers are those of a seed and call, whatever other elements are. */
+typedef struct gpu_variates {
+    gpu_variate_kind kind;
+    uint64_t seed, call;
+    gpu_view mean, chance;
+} gpu_variates;
 
 /* Rows told apart by code: a column of f32 or f64, in which x means group
  * x - first, rounded down, where that is one of 0 .. groups - 1; other rows,
@@ -518,6 +547,13 @@ typedef struct gpu_backend {
     gpu_status (*select)(void *device, int axis, int spreads_nan,
                          const gpu_view *from, const int64_t *places,
                          int64_t count, const gpu_view *to);
+    /* The first elements of each line as sort has them: so many as to and order
+     * have along the axis, at least 1. One of the two may be NULL. What returns
+     * GPU_UNSUPPORTED, where all have to be sorted or looked at in parts, is
+     * left to the caller. */
+    gpu_status (*first)(void *device, int axis, int descending,
+                        const gpu_view *from, const gpu_view *to,
+                        const gpu_view *order);
     /* How many elements of `sorted`, a column that ascends with NaN last, come
      * before each of values, plus 1: f64, in to, of values' shape. is_after:
      * those that equal it do, too. f32 or f64. */
@@ -533,6 +569,8 @@ typedef struct gpu_backend {
     /* What returns GPU_UNSUPPORTED is done by the CPU. */
     gpu_status (*windows)(void *device, const gpu_windows *w);
     gpu_status (*random)(void *device, const gpu_random *r, const gpu_view *to);
+    gpu_status (*variates)(void *device, const gpu_variates *v,
+                           const gpu_view *to); /* the CPU's alone */
 
     /* Looking at v, which is not empty; all wait. survey takes moments of
      * scale times the elements (a power of two) and leaves std and norm to the
@@ -569,6 +607,9 @@ typedef struct gpu_backend {
      * complex matrices where d lies without gaps. */
     const gpu_kernel *(*choose_sparse)(void *device, const gpu_sparse_call *p);
     gpu_status (*sparse_product)(void *device, const gpu_sparse_call *p);
+    /* c = alpha s^T d + beta c, of s as it is: the bits are those of the
+     * product of its transpose. NULL: that is made. */
+    gpu_status (*sparse_turned_product)(void *device, const gpu_sparse_call *p);
     /* A sparse matrix of two others of one type, f32, f64, c64 or c128, which
      * fit, columns in order. NULL, or what returns GPU_UNSUPPORTED: the CPU
      * does it. */
@@ -589,6 +630,15 @@ typedef struct gpu_backend {
      * `places`, which has its shape. NULL: the CPU does it. */
     gpu_status (*sparse_lookup)(void *device, const gpu_csr *s,
                                 const gpu_csr *places, void *out);
+    /* out[k] = the element of s, of its type, at place k of the path, all of
+     * which lies inside. NULL: the CPU does it. */
+    gpu_status (*sparse_along)(void *device, const gpu_csr *s,
+                               const gpu_sparse_path *path, void *out);
+    /* Columns in order. NULL: the host works out which entries are taken, and
+     * they are gathered. */
+    gpu_status (*sparse_gather)(void *device, const gpu_csr *s,
+                                const gpu_sparse_picking *how,
+                                gpu_csr_result *out);
     /* Columns in order. NULL: the CPU does it. */
     gpu_status (*sparse_arrange)(void *device, const gpu_sparse_arranging *how,
                                  gpu_csr_result *out);
@@ -664,6 +714,9 @@ typedef struct gpu_backend {
     /* May be NULL. What returns GPU_UNSUPPORTED is done by the CPU. */
     gpu_status (*fft)(void *device, const gpu_fft_call *c);
     gpu_status (*convolve)(void *device, const gpu_convolution *c);
+    /* For products; may be NULL. out, 2k x n, gets each row z of p->in, k x n
+     * of its type, and below it i z, or -i z. All lie row by row. */
+    gpu_status (*complex_pairs)(void *device, const gpu_complex_pairs *p);
 } gpu_backend;
 
 /* Names something kept: a number of the backend's own and the view it was

@@ -35,6 +35,9 @@ typedef struct gpu_complex {
 
 int gpu_dtype_is_complex(gpu_dtype t);
 gpu_dtype gpu_dtype_of_parts(gpu_dtype t); /* f32, f64; a real type itself */
+/* What draws the parts of complex elements. Uniform in the square; a normal
+ * number has the variance that is asked for, half of it in each part. */
+gpu_random gpu_random_of_parts(const gpu_random *r);
 gpu_dtype gpu_dtype_made_complex(gpu_dtype t); /* of f32 and bool: c64 */
 int gpu_is_complex(const gpu_matrix *m);
 /* The type that has the values of both, numbers as in products: f32 of two

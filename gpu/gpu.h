@@ -428,6 +428,12 @@ gpu_status gpu_sort(const gpu_matrix *m, int axis, int descending,
 gpu_status gpu_select(const gpu_matrix *m, int axis, int spreads_nan,
                       const int64_t *places, int64_t count, gpu_matrix *out);
 
+/* The first `count` elements of each line as gpu_sort has them, where that is
+ * faster than a sort: else GPU_UNSUPPORTED, without a message. values or order
+ * may be NULL. */
+gpu_status gpu_sort_first(const gpu_matrix *m, int axis, int descending,
+                          int64_t count, gpu_matrix *values, gpu_matrix *order);
+
 /* Where each of values would go into `sorted`, a vector that ascends with NaN
  * last: so many of its elements come before, and 1 more; those that equal the
  * value too where is_after. out is created, f64, of values' shape. */
@@ -435,11 +441,12 @@ gpu_status gpu_search(const gpu_matrix *sorted, const gpu_matrix *values,
                       int is_after, gpu_matrix *out);
 
 /* Runs of equal elements in `sorted`, a vector of f32 or f64 that ascends, is
- * not empty and has no NaN: values, of its type, and the places at which runs
- * begin, from 1, and one behind the last, f64. Both are created; one may be
- * NULL. GPU_UNSUPPORTED in a dry run: how many there are is not known. */
+ * not empty and has no NaN: values, of its type, the places at which runs
+ * begin, from 1, and one behind the last, and how long they are, both f64. All
+ * are created, but for those that are NULL. GPU_UNSUPPORTED in a dry run: how
+ * many there are is not known. */
 gpu_status gpu_find_runs(const gpu_matrix *sorted, gpu_matrix *values,
-                         gpu_matrix *starts);
+                         gpu_matrix *starts, gpu_matrix *lengths);
 
 /* A vector of codes tells rows apart: x means group x - first, rounded down,
  * where that is one of 0 .. groups - 1; other rows, NaN among them, belong to
@@ -495,6 +502,13 @@ gpu_status gpu_window(const gpu_matrix *m, gpu_window_kind kind, int axis,
                       gpu_matrix *out);
 
 gpu_status gpu_fill_random(gpu_matrix *m, const gpu_random *r);
+/* Whole numbers, f64, of out's creation, as gpu_variates in backend.h tells:
+ * mean (of binomial ones trials) and chance (NULL of Poisson's) lie on the CPU,
+ * of one shape, f64. */
+gpu_status gpu_create_variates(gpu_matrix *out, gpu_variate_kind kind,
+                               uint64_t seed, uint64_t call,
+                               const gpu_matrix *mean,
+                               const gpu_matrix *chance);
 /* out is created, and may wait. */
 gpu_status gpu_create_random(gpu_matrix *out, gpu_device *device,
                              gpu_dtype dtype, int ndim, int64_t rows,
@@ -868,16 +882,17 @@ gpu_status gpu_sparse_power(const gpu_sparse *s, int64_t n, gpu_sparse *out);
  * them, where s has entries, in their order: a vector of m's type. */
 gpu_status gpu_sparse_sample(const char *name, const gpu_sparse *s,
                              const gpu_matrix *m, gpu_matrix *out);
-/* out = d s of t, the transpose of s, or, where d is a vector, a row of it, a
- * vector. out is created. */
-gpu_status gpu_sparse_multiply_left(const gpu_matrix *d, const gpu_sparse *t,
-                                    gpu_matrix *out);
-
 /* out = s d, out is created, of the wider of both types. A vector is a column
  * and gives a vector. A kernel is a rung for "spmv", of one column, or "spmm"
  * that is asked for; NULL or "auto": the fastest. */
 gpu_status gpu_sparse_multiply(const gpu_sparse *s, const gpu_matrix *d,
                                const char *kernel, gpu_matrix *out);
+
+/* The same of s's transpose, with its bits, where the device does without its
+ * making and that is the shorter way; GPU_UNSUPPORTED, and no message: it is
+ * not. */
+gpu_status gpu_sparse_multiply_turned(const gpu_sparse *s, const gpu_matrix *d,
+                                      gpu_matrix *out);
 
 /* The rung that auto takes for s d, which fit; NULL: there are none. */
 gpu_status gpu_sparse_kernel_choice(const gpu_sparse *s, const gpu_matrix *d,
@@ -995,9 +1010,10 @@ gpu_status gpu_sparse_factor(const gpu_sparse *s, gpu_sparse_factoring how,
 gpu_status gpu_sparse_solve(gpu_sparse_factors *f, int turned,
                             const gpu_matrix *b, gpu_matrix *x);
 void gpu_sparse_factors_free(gpu_sparse_factors *f);
-/* About what they take: each entry a number and its place, and s. */
-size_t gpu_sparse_factors_bytes(const gpu_sparse_factors *f,
-                                const gpu_sparse_report *told);
+/* About what they take, with the copy of s that is a matrix on the CPU; and all
+ * that there are without these copies, which no device counts. */
+size_t gpu_sparse_factors_bytes(const gpu_sparse_factors *f);
+size_t gpu_sparse_all_factors_bytes(void);
 
 /* Factors of a square s that have entries where s has some, and whose product
  * is s there, ILU(0) and IC(0): L with ones on its diagonal, and U; or, where
@@ -1072,6 +1088,9 @@ const char *gpu_amount_text(double x, const gpu_units *units, int digits);
 typedef struct gpu_event {
     const char *operation, *kernel; /* these texts stay */
     const gpu_device *device;
+    /* Those that computed it, the device first (team.h), while it is reported.
+     */
+    const struct gpu_team *team;
     int64_t m, n, k; /* shape of the result; k: inner dimension or 0 */
     int ndim;        /* of the result, 1: a vector; 0: not said */
     gpu_dtype dtype;

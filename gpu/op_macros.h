@@ -7,7 +7,11 @@
 #define ISNAN(x) ((x) != (x))
 #define ISFINITE(x) ((x) - (x) == 0)
 #define ISINF(x) (!ISNAN(x) && !ISFINITE(x))
-#define SIGNBIT(x) (M(copysign)((T)1, x) < 0)
+/* A NaN counts as positive: which sign it has is nobody's promise, and another
+ * one where f32 is worked out in f64, or on another device. So no operation's
+ * result depends on it. */
+#define COPYSIGN(x, y) M(copysign)(x, ISNAN(y) ? (T)1 : (y))
+#define SIGNBIT(x) (COPYSIGN((T)1, x) < 0)
 #define SIGN(x) (ISNAN(x) ? (x) : (T)(((x) > 0) - ((x) < 0)))
 #define LARGER(x, y) ((x) > (y) || ISNAN(x) ? (x) : (y))
 #define SMALLER(x, y) ((x) < (y) || ISNAN(x) ? (x) : (y))

@@ -44,6 +44,7 @@ static inline gpu_in_f64 gpu_op_in_f64(gpu_op op)
         [GPU_OP_isnan] = GPU_EXACT,        [GPU_OP_isinf] = GPU_EXACT,
         [GPU_OP_isfinite] = GPU_EXACT,     [GPU_OP_real] = GPU_EXACT,
         [GPU_OP_imag] = GPU_EXACT,         [GPU_OP_conj] = GPU_EXACT,
+        [GPU_OP_copysign] = GPU_EXACT,     [GPU_OP_signbit] = GPU_EXACT,
     };
     return (gpu_in_f64)ways[op];
 }

@@ -48,7 +48,19 @@ typedef struct gpu_random {
     gpu_random_kind kind;
     uint64_t seed, call;
     double low, high;
+    int64_t first; /* of a part of what is drawn: which number comes first, a
+                    * multiple of 4. Complex elements have two each. Of operands
+                    * of a program it is 0. */
 } gpu_random;
+/* Elements first .. first + n - 1, row by row, of what r draws, as elements of
+ * type t, f32 or f64, in the host's memory: for who has a part of the matrix.
+ */
+void gpu_draw(const gpu_random *r, gpu_dtype t, int64_t first, int64_t n,
+              void *to);
+
+/* Whole numbers drawn with parameters of their own: of Poisson's distribution
+ * with a mean each, or the binomial one with so many trials and a chance. */
+typedef enum gpu_variate_kind { GPU_POISSON, GPU_BINOMIAL } gpu_variate_kind;
 
 typedef struct gpu_program {
     uint8_t inputs, constants, length;

@@ -16,6 +16,7 @@
 #include "cancellation.h"
 #include "measure.h"
 #include "parse.h"
+#include "pool.h"
 #include "print.h"
 #include "session.h"
 #include "settings.h"
@@ -62,5 +63,11 @@ void lumat_prepare_device(void);
 void lumat_set_trial(const char *program);
 int lumat_is_trial(const char *word);
 int lumat_try_libraries(void);
+
+/* One of the processes of a pool that a prompt starts itself is this program,
+ * with words of which the first says so; it then does what the prompt tells,
+ * and returns the exit code. */
+int lumat_is_pool_process(int argc, char **argv);
+int lumat_be_pool_process(char **argv);
 
 #endif

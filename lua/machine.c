@@ -47,11 +47,14 @@ static int device(lua_State *L)
 static int memory(lua_State *L)
 {
     gpu_memory m;
-    lumat_try(L, gpu_device_memory(check_device(L, 1), &m));
+    gpu_device *d = check_device(L, 1);
+    lumat_try(L, gpu_device_memory(d, &m));
     lua_newtable(L);
     lumat_set_count(L, "live", m.live);
     lumat_set_count(L, "peak", m.peak);
     lumat_set_count(L, "kept", m.kept);
+    lumat_set_count(L, "factors",
+                    gpu_device_is_cpu(d) ? gpu_sparse_all_factors_bytes() : 0);
     lumat_set_count(L, "free", m.free);
     lumat_set_count(L, "total", m.total);
     lumat_set_count(L, "unused", m.unused);
@@ -88,11 +91,9 @@ static int stats(lua_State *L)
 static int default_dtype(lua_State *L)
 {
     gpu_dtype type = lumat_default_dtype(L);
-    if (!lua_isnoneornil(L, 1)) {
+    if (!lua_isnoneornil(L, 1))
         gpu_dtype_find(luaL_checkstring(L, 1), &type);
-        lua_pushinteger(L, type);
-        lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
-    }
+    lumat_set_default_dtype(type);
     lua_pushstring(L, gpu_dtype_name(type));
     return 1;
 }
@@ -171,8 +172,9 @@ static const lumat_function functions[] = {
      "device(\"cpu\")", "\"cpu\"", .group = "devices"},
     {"memory", memory, 0, "[device: device]", "table",
      "Bytes on a device: live and peak of our matrices, kept about operands by "
-     "products, free and total; unused is the part of free that waits for the "
-     "next allocation.",
+     "products, about what factors of sparse matrices take beside them, free "
+     "and "
+     "total; unused is the part of free that waits for the next allocation.",
      "memory().live >= 0", "true", .group = "devices"},
     {"peak", peak, 0, "[device: device [, again: boolean]]", "table",
      "Measured peaks per second: f32_flops, f64_flops, bytes. They are "
@@ -181,13 +183,14 @@ static const lumat_function functions[] = {
      "peak(\"cpu\").bytes > 1e8", "true", .group = "devices rates"},
     {"rate", lumat_rate_call, 0,
      "flops: number, bytes: number, seconds: positive [, dtype: "
-     "\"f32\"|\"f64\"|\"c64\"|\"c128\" [, device: device]]",
+     "\"f32\"|\"f64\"|\"c64\"|\"c128\" [, device: device [, devices: count]]]",
      "number, string, number, string",
      "Work done in so many seconds beside the measured peak, by flops or by "
-     "bytes, whichever comes nearer: value, unit, share, and whose peak. A "
-     "share above 1 has the peak measured again, once, unless something is "
-     "being timed; what stays above lies in caches, uses other units, or what "
-     "else ran slowed both measurements.",
+     "bytes, whichever comes nearer: value, unit, share, and whose peak, of so "
+     "many devices like that one together. A share above 1 has the peak "
+     "measured again, once, unless something is being timed; what stays above "
+     "lies in caches, uses other units, or what else ran slowed both "
+     "measurements.",
      "select(2, rate(0, 1e9, 1, \"f32\", \"cpu\"))", "\"GB/s\"",
      .group = "rates"},
     {"stats", stats, 0, "", "table",

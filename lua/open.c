@@ -6,6 +6,7 @@
 #include "lumat.h"
 #include "open.h"
 #include "math_functions.h"
+#include "pool.h"
 
 #include "lualib.h"
 #include <stdio.h>
@@ -28,8 +29,7 @@ static int open_all(lua_State *L)
     if (o->safe != LUMAT_UNSAFE)
         lumat_guard_library(L);
     lumat_open_warnings(L);
-    lua_pushinteger(L, GPU_F32);
-    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
+    lumat_set_default_dtype(GPU_F32);
     lumat_open_library(L);
     lumat_open_rows(L);
     lumat_open_matrix(L);
@@ -57,6 +57,12 @@ static int open_all(lua_State *L)
     lumat_open_parts(L);
     lumat_open_texts(L);
     lumat_open_journal(L);
+    lumat_open_links(L);
+    lumat_open_mesh(L);
+    lumat_open_npy_parts(L);
+    lumat_open_block_cyclic(L);
+    lumat_open_worker_path(L);
+    lumat_open_serving(L);
     lumat_open_trace(L);
     lumat_open_stopwatch(L);
     lumat_open_profile(L);

@@ -23,7 +23,9 @@ enum {
     TIME,
     STRICT,
     BYTECODE,
-    MANUAL
+    MANUAL,
+    SPMD,
+    SPMD_CHECK
 };
 
 static const struct row {
@@ -47,6 +49,9 @@ static const struct row {
     {TIME, "time", "seconds", "most that a script or an entry takes"},
     {STRICT, "strict", NULL, "a global that was never set is an error"},
     {BYTECODE, "bytecode", NULL, "let load take precompiled chunks"},
+    {SPMD, "spmd", NULL, "run the script on all processes of mpirun or srun"},
+    {SPMD_CHECK, "spmd-check", "[seconds]",
+     "the same; calls that differ, or 60 s late, end it"},
     {MANUAL, "manual", "form", "print the manual: text, markdown or roff"},
     {'v', "version", NULL, "print the version"},
     {'h', "help", NULL, "print this"},
@@ -73,6 +78,11 @@ static int wrong(const char *format, ...)
     lumat_print_visible(stderr, "lumat: %s", message);
     fputs("\n  lumat --help lists the options\n", stderr);
     return REPL_USAGE;
+}
+
+int repl_refuse_options(const char *message)
+{
+    return wrong("%s", message);
 }
 
 static int unknown(const char *word)
@@ -167,14 +177,21 @@ static int set_memory(repl_options *options, const char *text)
     return 0;
 }
 
-static int set_time(repl_options *options, const char *text)
+static int read_seconds(const char *option, const char *text, double *seconds)
 {
     char *end;
-    double seconds = strtod(text, &end);
-    if (end == text || *end != '\0' || !(seconds >= 1e-3) || seconds > 1e9)
-        return wrong("--time takes seconds, as 60 or 0.5, not '%s'", text);
-    options->seconds = seconds;
+    double n = strtod(text, &end);
+    if (end == text || *end != '\0' || !(n >= 1e-3) || n > 1e9)
+        return wrong("%s takes seconds, as 60 or 0.5, not '%s'", option, text);
+    *seconds = n;
     return 0;
+}
+
+static int set_check(repl_options *options, const char *text)
+{
+    options->spmd = 1;
+    return read_seconds("--spmd-check", text ? text : "60",
+                        &options->check_seconds);
 }
 
 static int add_chunk(repl_options *options, int print)
@@ -200,7 +217,9 @@ static int take(repl_options *options, int key, int *flag)
     case MEMORY:
         return set_memory(options, optarg);
     case TIME:
-        return set_time(options, optarg);
+        return read_seconds("--time", optarg, &options->seconds);
+    case SPMD_CHECK:
+        return set_check(options, optarg);
     case SAFE:
     case SAFE_LANGUAGE:
         return set_safe(options, key == SAFE);
@@ -226,6 +245,8 @@ static int *flag_of(repl_options *options, int key)
         return &options->language.strict;
     case BYTECODE:
         return &options->language.bytecode;
+    case SPMD:
+        return &options->spmd;
     default:
         return &options->help;
     }

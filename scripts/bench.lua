@@ -12,37 +12,11 @@
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figures, lessons = require "figures", require "lessons"
 
-local function usage(problem)
-    io.stderr:write("bench: ", problem, "\nusage: lumat bench.lua ",
-        "[--seconds S] [--quick] [--device D] [--csv FILE] [--dir D]\n")
-    os.exit(2)
-end
-
-local takes_value = {seconds = true, device = true, csv = true, dir = true}
-local is_switch = {quick = true}
-
-local function read_options()
-    local options, i = {seconds = 0.15}, 1
-    while arg[i] do
-        local name = arg[i]:match("^%-%-(%a+)$")
-        if is_switch[name] then
-            options[name] = true
-        elseif takes_value[name] then
-            i = i + 1
-            options[name] = arg[i] or usage("--" .. name .. " needs a value")
-        else
-            usage("what is " .. arg[i] .. "?")
-        end
-        i = i + 1
-    end
-    options.seconds = tonumber(options.seconds)
-    if not options.seconds or options.seconds <= 0 then
-        usage("--seconds needs a positive number")
-    end
-    return options
-end
-
-local options = read_options()
+local options = require "options"("bench",
+    "[--seconds S] [--quick] [--device D] [--csv FILE] [--dir D]",
+    {seconds = "number", quick = "switch", device = "text", csv = "text",
+        dir = "text"})
+options.seconds = options.seconds or 0.15
 figures.options = options
 
 -- --- figures -------------------------------------------------------------

@@ -49,6 +49,9 @@ local rows = {
     {"cumsum axis 2", 2 * square, function(s) return cumsum(s.A, 2) end,
         "np.cumsum(A,1)"},
     {"sort", 2 * some, function(s) return sort(s.part) end, "np.sort(z)"},
+    {"sort rows", 3 * square, function(s)
+        return sort(s.A, 2, {places = true})
+    end, "sorted_rows()"},
     {"rand", all, function() return rand(n) end, "uniform()"},
     {"randn", all, function() return randn(n) end, "normal()"},
     {"mask", 2 * all, function(s) s.x[s.x:gt(2)] = 0 end, "mask()"},
@@ -57,6 +60,19 @@ local rows = {
     {"A + A.T", 2 * square, function(s) return s.A + s.A.T end, "A+A.T"},
     {"A.T copied", 2 * square, function(s) return s.A.T:clone() end, "turned()"},
     {"A + row", 2 * square, function(s) return s.A + s.row end, "A+row"},
+    {"A.T odd sides", 2 * square, function(s) return s.odd.T:clone() end,
+        "turned_odd()"},
+    {"add off by one", 3 * all, function(s)
+        return add(s.x_off, s.y_off, s.out_off)
+    end, "np.add(x[1:],y[1:],out=o[1:])"},
+    {"add every other", 5 * all // 2, function(s)
+        return add(s.x_other, s.y_other, s.out_half)
+    end, "np.add(x[::2],y[::2],out=o[:n//2])"},
+    {"add f64", 2 * all, function(s) return add(s.wide, s.wide) end,
+        "wide+wide"},
+    {"A:row differences", 2 * square, function(s)
+        return diff(s.A, {axis = 2})
+    end, "np.diff(A)"},
     {"hcat", 4 * square, function(s) return s.A .. s.B end, "np.hstack((A,B))"},
     {"64x64 sum", 4 * 64 * 64, function(s) return s.small:sum() end,
         "small.sum().item()"},
@@ -65,8 +81,14 @@ local rows = {
 }
 
 local function operands()
-    return {x = rand(n, {seed = 1}), y = rand(n, {seed = 2}),
-        out = {out = zeros(n)}, part = rand(part, {seed = 3}),
+    local x, y, out = rand(n, {seed = 1}), rand(n, {seed = 2}), zeros(n)
+    return {x = x, y = y, out = {out = out}, x_off = x["2:end"],
+        y_off = y["2:end"], out_off = {out = out["2:end"]},
+        x_other = x["1:end:2"], y_other = y["1:end:2"],
+        out_half = {out = out[{{1, n // 2}}]},
+        wide = rand(n // 2, {seed = 8, dtype = "f64"}),
+        odd = rand(side - 1, side - 1, {seed = 9}),
+        part = rand(part, {seed = 3}),
         A = rand(side, side, {seed = 4}), B = rand(side, side, {seed = 5}),
         row = rand(1, side, {seed = 6}), small = rand(64, 64, {seed = 7})}
 end
@@ -82,7 +104,10 @@ if GPU:
     def uniform(): return np.rand(n, device="cuda")
     def normal(): return np.randn(n, device="cuda")
     def turned(): return A.T.contiguous()
+    def turned_odd(): return odd.T.contiguous()
+    def sorted_rows(): return np.sort(A, 1)
     wait = np.cuda.synchronize
+    wide = np.rand(n // 2, device="cuda", dtype=np.float64)
 else:
     import numpy as np
     source = np.random.default_rng(1)
@@ -90,10 +115,13 @@ else:
     def uniform(): return source.random(n, dtype=np.float32)
     def normal(): return source.standard_normal(n, dtype=np.float32)
     def turned(): return np.ascontiguousarray(A.T)
+    def turned_odd(): return np.ascontiguousarray(odd.T)
+    def sorted_rows(): return np.argsort(A, 1)
+    wide = source.random(n // 2)
     def wait(): pass
 x, y, z = fill(n), fill(n), fill(part)
 o, A, B = fill(n), fill(side, side), fill(side, side)
-row, small = fill(1, side), fill(64, 64)
+row, small, odd = fill(1, side), fill(64, 64), fill(side - 1, side - 1)
 def mask(): x[x > 2] = 0
 print("version\t" + np.__version__, flush=True)
 for name, f in [%s]: tell(name, f, seconds)
@@ -122,7 +150,7 @@ if peer_wanted then peers, peer, version = measure_peer() end
 print(("\n%d elements, %dx%d, f32; bound: the bytes at %.4g GB/s%s"):format(n,
     side, side, bandwidth / 1e9, peers and ("; %s %s, in a process of its own"):
     format(peer, version) or ""))
-print(("  %-14s %12s %9s %7s %12s %7s"):format("operation", "median", "bound",
+print(("  %-17s %12s %9s %7s %12s %7s"):format("operation", "median", "bound",
     "share", peers and peer or "", peers and "ratio" or ""))
 local s = operands()
 for _, row in ipairs(rows) do
@@ -131,7 +159,7 @@ for _, row in ipairs(rows) do
         local time = bench(function() return f(s) end,
             {seconds = options.seconds, device = device_name})
         local bound, other = bytes / bandwidth, peers and peers[name]
-        print(("  %-14s %9.4f ms %6.3f ms %5.0f %% %12s %7s"):format(name,
+        print(("  %-17s %9.4f ms %6.3f ms %5.0f %% %12s %7s"):format(name,
             time.median * 1e3, bound * 1e3, 100 * bound / time.median,
             other and ("%9.4f ms"):format(other * 1e3) or "",
             other and ("%.2f"):format(time.median / other) or ""))

@@ -4,15 +4,10 @@ local figures = {failures = 0, targets = {}}
 
 -- --- options -------------------------------------------------------------
 
-local takes_value = {seconds = true, device = true, csv = true, only = true,
-    dir = true}
-
-local function usage(name, problem)
-    io.stderr:write(name, ": ", problem, "\nusage: lumat ", name, ".lua ",
-        "[--quick] [--device D] [--only PATTERN] [--seconds S] [--csv FILE] ",
-        "[--dir D]\n")
-    os.exit(2)
-end
+local words = "[--quick] [--device D] [--only PATTERN] [--seconds S] " ..
+    "[--csv FILE] [--dir D]"
+local kinds = {quick = "switch", seconds = "number", device = "text",
+    csv = "text", only = "text", dir = "text"}
 
 -- What was asked for cannot be had.
 local function refuse(name, problem)
@@ -32,34 +27,13 @@ function figures.create(name, path)
     return file or refuse(name, why)
 end
 
-local function read_words(name)
-    local options, i = {}, 1
-    while arg[i] do
-        local word = arg[i]:match("^%-%-(%a+)$")
-        if word == "quick" then
-            options.quick = true
-        elseif takes_value[word] then
-            i = i + 1
-            options[word] = arg[i] or usage(name, "--" .. word ..
-                " needs a value")
-        else
-            usage(name, "what is " .. arg[i] .. "?")
-        end
-        i = i + 1
-    end
-    return options
-end
-
 -- The options of a benchmark, with `seconds` for each held figure and a tenth
 -- of it for each median; opens the CSV file.
 function figures.start(name)
-    local options = read_words(name)
-    local seconds = tonumber(options.seconds or (options.quick and 0.05 or 0.8))
-    if not seconds or seconds <= 0 or seconds == math.huge then
-        usage(name, "--seconds needs a positive number")
-    end
+    local options, usage = require "options"(name, words, kinds)
+    local seconds = options.seconds or (options.quick and 0.05 or 0.8)
     if options.only and not pcall(string.find, "", options.only) then
-        usage(name, "--only needs a Lua pattern, not " .. options.only)
+        usage("--only needs a Lua pattern, not " .. options.only)
     end
     if options.device then figures.use_device(name, options.device) end
     options.seconds, options.device = seconds, device()

@@ -21,7 +21,9 @@ local function add(operation, name)
     is_known[name] = true
 end
 for _, k in ipairs(kernel_list(where)) do
-    if rungs[k.operation] and k.available then add(k.operation, k.name) end
+    if rungs[k.operation] and k.available and k.f32 then
+        add(k.operation, k.name)
+    end
 end
 if #names == 0 then
     add("lu", "lapack")

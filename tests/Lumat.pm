@@ -7,8 +7,8 @@ use Exporter qw(import);
 use File::Temp qw(tempdir);
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw($lumat is_sanitized new_folder write_file read_file run_shell quote comes_true computes awaits_child $patience);
-our $patience = $ENV{LUMAT_PATIENCE} || 20;
+our @EXPORT = qw($lumat is_sanitized new_folder write_file read_file run_shell quote comes_true computes children awaits_child $patience);
+our $patience = $ENV{LUMAT_PATIENCE} || 60;
 our $lumat = abs_path($ENV{LUMAT} || 'build/lumat');
 die "no program '" . ($ENV{LUMAT} || 'build/lumat') . "'\n" unless $lumat && -x $lumat;
 
@@ -72,6 +72,19 @@ sub computes
     my $ticks = sub { (split / /, read_file("/proc/$pid/stat") =~ s/.*\) //r)[11] // 0 };
     my $before = $ticks->();
     return comes_true(sub { $ticks->() >= $before + 2 });
+}
+
+# The processes that it started, [pid, state] of each, whose names begin so.
+sub children
+{
+    my ($parent, $name) = (@_, '');
+    my @found;
+    for my $file (glob '/proc/[0-9]*/stat') {
+        open my $in, '<', $file or next;
+        my ($pid, $state, $its) = (<$in> // '') =~ /^(\d+) \($name.*\) (\S) (\d+)/ or next;
+        push @found, [$pid, $state] if $its == $parent;
+    }
+    return sort { $a->[0] <=> $b->[0] } @found;
 }
 
 # Waits until the process waits for one that it started.

@@ -225,13 +225,8 @@ sub input_of
 # and nothing where there is none.
 sub child_of
 {
-    my ($parent, $name) = @_;
-    for my $file (glob '/proc/[0-9]*/stat') {
-        open my $in, '<', $file or next;
-        my ($pid, $state, $its) = (<$in> // '') =~ /^(\d+) \($name.*\) (\S) (\d+)/ or next;
-        return ($pid, $state) if $its == $parent;
-    }
-    return (0, '');
+    my ($first) = children(@_);
+    return $first ? @$first : (0, '');
 }
 
 1;

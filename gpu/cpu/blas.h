@@ -27,6 +27,9 @@ extern gpu_cpu_blas_functions gpu_cpu_blas;
  * told, as of `who`, with what goes without it, and the next call tries again.
  */
 gpu_status gpu_cpu_load_blas(const char *who, const char *without);
+/* Would a mapping of that size be granted now? The loader leaves a library that
+ * it lacked memory for in halves, for good: so it is asked before. */
+int gpu_cpu_has_room(size_t bytes);
 /* A function of LAPACK by its name in Fortran, "dpotrf_"; NULL: there is none.
  * Only after gpu_cpu_load_blas. */
 void *gpu_cpu_find_lapack(const char *name);

@@ -7,6 +7,7 @@
  * own first; what it needs for good is asked for before it asks, and taken
  * while it is there. */
 #include "blas.h"
+#include "cores.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -105,8 +106,7 @@ static int set_environment(char *old[SETTINGS])
 
 /* --- memory --------------------------------------------------------------- */
 
-/* Would a mapping of that size be granted now? */
-static int has_room(size_t bytes)
+int gpu_cpu_has_room(size_t bytes)
 {
     void *room = mmap(NULL, bytes, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -160,6 +160,11 @@ static int take_buffers(void *library, int count)
     return 1;
 }
 
+int gpu_take_blas_memory(void)
+{
+    return gpu_cpu_has_room(2 * BUFFER) && (take_buffers(RTLD_DEFAULT, 1), 1);
+}
+
 /* OpenBLAS built for one thread shares its buffers without a lock. libgomp
  * counts threads for each of ours: it must have read that there is one. */
 static int may_be_shared(void *library)
@@ -205,7 +210,7 @@ static int load(void)
     gpu_cpu_blas_functions found = {0};
     char *old[SETTINGS];
     void (*set_threads)(int);
-    if (!has_room(LIBRARY + BUFFER * (size_t)(buffers_wanted() + 1)))
+    if (!gpu_cpu_has_room(LIBRARY + BUFFER * (size_t)(buffers_wanted() + 1)))
         return NO_MEMORY;
     if (!set_environment(old))
         return NO_MEMORY;

@@ -5,7 +5,7 @@
 
 enum {
     PANEL = 192, /* columns that are factored before the rest hears of it */
-    WIDE = 512   /* columns of the rest that are updated at a time */
+    SQUARE = 64  /* side from which a triangle is no longer done whole */
 };
 
 static gpu_view turned(gpu_view v)
@@ -18,19 +18,33 @@ static gpu_view turned(gpu_view v)
                       .col_stride = v.row_stride};
 }
 
-/* The lower triangle of what is behind the columns at .. at + n - 1 loses their
- * product with themselves. */
-static gpu_status update(const gpu_view *a, int64_t at, int64_t n)
+/* The part of so many rows and columns, from `first` and `col` on, loses the
+ * product of its rows and its columns as they are in the n columns at `at`. */
+static gpu_status update_block(const gpu_view *a, int64_t at, int64_t n,
+                               int64_t first, int64_t rows, int64_t col,
+                               int64_t cols)
 {
-    gpu_status status = GPU_OK;
-    for (int64_t first = at + n; first < a->rows && status == GPU_OK;
-         first += WIDE) {
-        int64_t rows = a->rows - first, cols = gpu_cpu_smaller(WIDE, rows);
-        gpu_view left = gpu_cpu_part(a, first, at, cols, n);
-        gpu_view right = gpu_cpu_part(a, first, at, rows, n);
-        gpu_view rest = gpu_cpu_part(a, first, first, rows, cols);
-        status = gpu_cpu_subtract_product(left, turned(right), turned(rest));
-    }
+    gpu_view left = gpu_cpu_part(a, col, at, cols, n);
+    gpu_view right = gpu_cpu_part(a, first, at, rows, n);
+    gpu_view rest = gpu_cpu_part(a, first, col, rows, cols);
+    return gpu_cpu_subtract_product(left, turned(right), turned(rest));
+}
+
+/* The lower triangle of the `side` rows and columns from `first` on loses the
+ * product of the columns at .. at + n - 1 with themselves: what is below its
+ * two halves as one product, these alike, down to squares that are done whole,
+ * as little of them is above the diagonal. */
+static gpu_status update(const gpu_view *a, int64_t at, int64_t n,
+                         int64_t first, int64_t side)
+{
+    if (side <= SQUARE)
+        return update_block(a, at, n, first, side, first, side);
+    int64_t half = gpu_cpu_pieces(side / 2, 16) * 16, rest = side - half;
+    gpu_status status = update(a, at, n, first, half);
+    if (status == GPU_OK)
+        status = update_block(a, at, n, first + half, rest, first, half);
+    if (status == GPU_OK)
+        status = update(a, at, n, first + half, rest);
     return status;
 }
 
@@ -51,7 +65,7 @@ gpu_status gpu_cpu_cholesky(gpu_factoring *f,
         if (rows > 0)
             status = gpu_cpu_solve_triangle(&corner, turned(below));
         if (status == GPU_OK)
-            status = update(&f->a, at, n);
+            status = update(&f->a, at, n, at + n, rows);
     }
     return status;
 }

@@ -8,8 +8,8 @@
 #include "cpu.h"
 
 enum {
-    PANEL = 96, /* columns that are factored before the rest hears of it */
-    STRIP = 48  /* columns, or rows, that a thread takes at a time */
+    PANEL = 128, /* columns that are factored before the rest hears of it */
+    STRIP = 64   /* columns, or rows, that a thread takes at a time */
 };
 
 /* Columns at .. at + n - 1 have been factored, with these exchanges of rows,

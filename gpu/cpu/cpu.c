@@ -46,6 +46,7 @@ static gpu_status open_device(int index, void **device)
         return gpu_cpu_host->fail(GPU_DEVICE, "there is no cpu:%d", index);
     if (!device_state.description[0]) {
         int cores = gpu_cpu_threads();
+        gpu_cpu_set_up_memory();
         read_model(model, sizeof model);
         snprintf(device_state.description, sizeof device_state.description,
                  "%s, %d core%s, %s", model, cores, cores == 1 ? "" : "s",
@@ -220,17 +221,20 @@ static const gpu_backend table = {
     .gather = gpu_cpu_gather,
     .scatter = gpu_cpu_scatter,
     .pick = gpu_cpu_pick,
+    .pick_checks = 1,
     .compress = gpu_cpu_compress,
     .expand = gpu_cpu_expand,
     .scan = gpu_cpu_scan,
     .sort = gpu_cpu_sort,
     .select = gpu_cpu_select,
+    .first = gpu_cpu_first,
     .runs = gpu_cpu_runs,
     .search = gpu_cpu_search,
     .group = gpu_cpu_group,
     .fold = gpu_cpu_fold,
     .windows = gpu_cpu_windows,
     .random = gpu_cpu_random,
+    .variates = gpu_cpu_variates,
     .survey = gpu_cpu_survey,
     .bins = gpu_cpu_bins,
     .blocks = gpu_cpu_blocks,
@@ -238,6 +242,7 @@ static const gpu_backend table = {
     .choose_matmul = gpu_cpu_choose_matmul,
     .choose_dot = gpu_cpu_choose_dot,
     .sparse_product = gpu_cpu_sparse_product,
+    .sparse_turned_product = gpu_cpu_sparse_turned_product,
     .sparse_places = gpu_cpu_sparse_places,
     .sparse_build = gpu_cpu_sparse_build,
     .sparse_transpose = gpu_cpu_sparse_transpose,
@@ -250,6 +255,8 @@ static const gpu_backend table = {
     .sparse_sample = gpu_cpu_sparse_sample,
     .sparse_reduce = gpu_cpu_sparse_reduce,
     .sparse_lookup = gpu_cpu_sparse_lookup,
+    .sparse_along = gpu_cpu_sparse_along,
+    .sparse_gather = gpu_cpu_sparse_gather,
     .sparse_arrange = gpu_cpu_sparse_arrange,
     .sparse_factor = gpu_cpu_sparse_factor,
     .sparse_solve = gpu_cpu_sparse_solve,

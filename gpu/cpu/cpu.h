@@ -32,6 +32,9 @@ size_t gpu_cpu_size(gpu_dtype t); /* bytes of an element */
  * machine's, its control group's and its own limits. */
 void gpu_cpu_memory_limits(size_t *available, size_t *total);
 
+/* Of fewer elements waking a thread, about 10 us, is not worth it. */
+enum { GPU_CPU_WORTH_THREADS = 65537 };
+
 /* Cuts 0 .. count - 1 into ranges and calls work for each, on all cores when
  * there are so many elements that it pays. work decides its results by its
  * position alone, so that they do not depend on the cut; it may run on several
@@ -62,9 +65,6 @@ void gpu_cpu_load(const gpu_view *v, int64_t first, int64_t n, gpu_dtype t,
                   void *buffer);
 void gpu_cpu_store(const gpu_view *v, int64_t first, int64_t n, gpu_dtype t,
                    const void *buffer);
-/* Random numbers first .. first + n - 1 as elements of type t, f32 or f64. */
-void gpu_cpu_draw(const gpu_random *r, gpu_dtype t, int64_t first, int64_t n,
-                  void *to);
 /* Converted to v's type. */
 void gpu_cpu_store_one(const gpu_view *v, int64_t row, int64_t col,
                        double value);
@@ -115,6 +115,8 @@ gpu_status gpu_cpu_alloc(void *device, size_t bytes, void **data);
 gpu_status gpu_cpu_clear(void *device, void *data, size_t bytes);
 void gpu_cpu_free(void *device, void *data, size_t bytes);
 void gpu_cpu_trim(void *device);
+/* Before the first of these. */
+void gpu_cpu_set_up_memory(void);
 gpu_status gpu_cpu_copy_bytes(void *device, void *to, const void *from,
                               size_t n);
 gpu_status gpu_cpu_bring(void *device, gpu_lane lane, const gpu_view *from,
@@ -136,11 +138,19 @@ gpu_status gpu_cpu_compress(void *device, const gpu_view *from,
                             const gpu_view *mask, const gpu_view *to);
 gpu_status gpu_cpu_expand(void *device, const gpu_view *from,
                           const gpu_view *mask, const gpu_view *to);
+/* Products of c64 and c128, too. */
 gpu_status gpu_cpu_scan(void *device, gpu_scan_kind kind, int axis,
                         const gpu_view *from, const gpu_view *to);
 gpu_status gpu_cpu_sort(void *device, int axis, int descending,
                         const gpu_view *from, const gpu_view *to,
                         const gpu_view *order);
+gpu_status gpu_cpu_first(void *device, int axis, int descending,
+                         const gpu_view *from, const gpu_view *to,
+                         const gpu_view *order);
+/* Of rows that are numbers alone: the first of each, as many as `to` has
+ * columns. GPU_UNSUPPORTED: another way is faster, or there are fewer. */
+gpu_status gpu_cpu_first_numbers(int descending, const gpu_view *from,
+                                 const gpu_view *to);
 gpu_status gpu_cpu_select(void *device, int axis, int spreads_nan,
                           const gpu_view *from, const int64_t *places,
                           int64_t count, const gpu_view *to);
@@ -151,6 +161,8 @@ gpu_status gpu_cpu_runs(void *device, const gpu_view *sorted, gpu_runs *r);
 gpu_status gpu_cpu_group(void *device, const gpu_grouping *g);
 gpu_status gpu_cpu_fold(void *device, const gpu_folding *f);
 gpu_status gpu_cpu_windows(void *device, const gpu_windows *w);
+gpu_status gpu_cpu_variates(void *device, const gpu_variates *v,
+                            const gpu_view *to);
 gpu_status gpu_cpu_random(void *device, const gpu_random *r,
                           const gpu_view *to);
 gpu_status gpu_cpu_survey(void *device, const gpu_view *v, double scale,
@@ -184,6 +196,8 @@ gpu_status gpu_cpu_sparse_list(void *device, const gpu_csr *s, double *rows,
                                double *cols);
 gpu_status gpu_cpu_sparse_to_dense(void *device, const gpu_csr *s, void *to);
 gpu_status gpu_cpu_sparse_product(void *device, const gpu_sparse_call *p);
+gpu_status gpu_cpu_sparse_turned_product(void *device,
+                                         const gpu_sparse_call *p);
 gpu_status gpu_cpu_sparse_combine(void *device, gpu_sparse_op op,
                                   const gpu_csr *a, const gpu_csr *b,
                                   gpu_csr_result *out);
@@ -193,6 +207,11 @@ gpu_status gpu_cpu_sparse_reduce(void *device, const gpu_sparse_folding *how,
                                  const gpu_csr *s, double *out);
 gpu_status gpu_cpu_sparse_lookup(void *device, const gpu_csr *s,
                                  const gpu_csr *places, void *out);
+gpu_status gpu_cpu_sparse_along(void *device, const gpu_csr *s,
+                                const gpu_sparse_path *path, void *out);
+gpu_status gpu_cpu_sparse_gather(void *device, const gpu_csr *s,
+                                 const gpu_sparse_picking *how,
+                                 gpu_csr_result *out);
 gpu_status gpu_cpu_sparse_arrange(void *device, const gpu_sparse_arranging *how,
                                   gpu_csr_result *out);
 gpu_status gpu_cpu_sparse_factor(void *device, gpu_sparse_factoring how,
@@ -223,9 +242,16 @@ gpu_status gpu_cpu_fft(void *device, const gpu_fft_call *c);
 /* For tests: lines of so many complex elements are cut to be transformed; 0: as
  * it is without. */
 void gpu_cpu_set_long_lines(int64_t from);
+/* For tests: after so many partitions numbers are sorted another way; 0: as it
+ * is without. */
+void gpu_cpu_set_sort_depth(int partitions);
 gpu_status gpu_cpu_convolve(void *device, const gpu_convolution *call);
 /* c -= a b, on all cores. */
 gpu_status gpu_cpu_subtract_product(gpu_view a, gpu_view b, gpu_view c);
+/* A product of a matrix with its own transpose that is worth it, by products of
+ * its parts; GPU_UNSUPPORTED: it is none. */
+gpu_status gpu_cpu_gram(void *device, const gpu_gemm *g,
+                        gpu_status (*matmul)(void *device, const gpu_gemm *p));
 /* The lower or upper triangle of a square block, with ones on its diagonal or
  * with what is there; and x, of contiguous rows, which becomes the solution of
  * block x = x. */

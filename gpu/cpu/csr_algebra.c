@@ -208,10 +208,20 @@ static workspace *take_space(const job *p)
     return &p->spaces[k];
 }
 
+/* The row of b that row i of the product is a multiple of, where a has a single
+ * entry there, as where rows are scaled or put in another order; else -1. */
+INLINE int32_t single_row(const job *p, int64_t i)
+{
+    int32_t e = p->a->starts[i];
+    return p->a->starts[i + 1] == e + 1 ? p->a->columns[e] : -1;
+}
+
 static int32_t count_products(const job *p, workspace *w, int64_t i)
 {
     const gpu_csr *a = p->a, *b = p->b;
-    int32_t count = 0, mark = (int32_t)i + 1;
+    int32_t count = 0, mark = (int32_t)i + 1, single = single_row(p, i);
+    if (single >= 0)
+        return b->starts[single + 1] - b->starts[single];
     for (int32_t e = a->starts[i]; e < a->starts[i + 1]; e++) {
         int32_t row = a->columns[e], end = b->starts[row + 1];
         for (int32_t f = b->starts[row]; f < end; f++) {
@@ -281,12 +291,29 @@ static int64_t take_all(const job *p, gpu_dtype t, workspace *w, int level,
     return at;
 }
 
-/* Row i of the product, from place `at` on. */
+/* Row i of the product, from place `at` on: that row of b times an entry. */
+INLINE void scale_row(const job *p, gpu_dtype t, int64_t i, int32_t row,
+                      int64_t at)
+{
+    const gpu_csr *b = p->b;
+    number x = load(p->a->values, t, p->a->starts[i]);
+    for (int32_t f = b->starts[row]; f < b->starts[row + 1]; f++, at++) {
+        p->columns[at] = b->columns[f];
+        store(p->values, t, at, times(t, x, load(b->values, t, f)));
+    }
+}
+
+/* The same of any row. */
 INLINE void multiply_row(const job *p, gpu_dtype t, workspace *w, int64_t i,
                          int64_t at)
 {
     const gpu_csr *a = p->a, *b = p->b;
     int parts = is_complex(t) ? 2 : 1;
+    int32_t single = single_row(p, i);
+    if (single >= 0) {
+        scale_row(p, t, i, single, at);
+        return;
+    }
     for (int32_t e = a->starts[i]; e < a->starts[i + 1]; e++) {
         int32_t row = a->columns[e], end = b->starts[row + 1];
         number x = load(a->values, t, e);

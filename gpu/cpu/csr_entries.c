@@ -183,6 +183,25 @@ INLINE void lay_full(const laying *l, size_t size, int64_t count, int64_t first,
         }
 }
 
+/* The same of a single diagonal: columns are counted up, and numbers copied. */
+INLINE void lay_single(const laying *l, size_t size, int64_t first,
+                       int64_t last)
+{
+    const gpu_diagonals *d = l->d;
+    int64_t step = d->values.row_stride, count = last - first;
+    int32_t column = (int32_t)(first + d->offsets[0]);
+    const char *from =
+        (const char *)d->values.data +
+        (size_t)(column * step + d->places[0] * d->values.col_stride) * size;
+    int32_t *columns = l->columns + l->starts[first];
+    char *values = l->values + (size_t)l->starts[first] * size;
+    for (int32_t k = 0; k < (int32_t)count; k++)
+        columns[k] = column + k;
+    for (int64_t k = 0; k < count; k++)
+        memcpy(values + (size_t)k * size, from + (size_t)(k * step) * size,
+               size);
+}
+
 /* How many places of the diagonals lie in rows before i. */
 static int64_t places_before(const gpu_diagonals *d, int64_t i)
 {
@@ -207,9 +226,11 @@ static gpu_status start_rows(void *context, int64_t first, int64_t last)
         int64_t sum = places_before(d, i);
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
-        for (; i < end; i++) {
+        for (int64_t n = is_full ? end - i : 0, k = 0; k < n; k++)
+            l->starts[i + k] = (int32_t)(sum + k * count);
+        for (i = is_full ? end : i; i < end; i++) {
             l->starts[i] = (int32_t)sum;
-            sum = is_full ? sum + count : places_before(d, i + 1);
+            sum = places_before(d, i + 1);
         }
     }
     return GPU_OK;
@@ -278,7 +299,7 @@ INLINE gpu_status lay(const laying *l, gpu_dtype t, size_t size, int64_t first,
             return GPU_INTERRUPTED;
         if (l->columns && l->starts[end] - l->starts[i] == (end - i) * count) {
             if (count == 1)
-                lay_full(l, size, 1, i, end);
+                lay_single(l, size, i, end);
             else
                 lay_full(l, size, count, i, end);
             i = end;

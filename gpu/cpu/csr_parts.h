@@ -101,6 +101,13 @@ INLINE int64_t add_up_rows(int32_t *starts, int64_t rows)
 INLINE int64_t find_column(const int32_t *columns, int64_t e, int64_t end,
                            int64_t column)
 {
+    enum { COUNTED = 16 }; /* as fast as halving, and never foreseen wrongly */
+    int64_t below = e;
+    if (end - e <= COUNTED) {
+        for (; e < end; e++)
+            below += columns[e] < column;
+        return below;
+    }
     while (e < end) {
         int64_t middle = e + (end - e) / 2;
         if (columns[middle] < column)

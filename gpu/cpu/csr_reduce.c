@@ -434,6 +434,49 @@ static gpu_status look_up_rows(void *context, int64_t first, int64_t last)
     return GPU_OK;
 }
 
+typedef struct walk {
+    const gpu_csr *s;
+    const gpu_sparse_path *path;
+    char *out;
+} walk;
+
+INLINE gpu_status walk_along(const walk *w, size_t size, int64_t first,
+                             int64_t last)
+{
+    const gpu_csr *s = w->s;
+    for (int64_t k = first; k < last; k++) {
+        int64_t row = w->path->row + k;
+        int32_t column = (int32_t)(w->path->column + k * w->path->step);
+        int64_t end = s->starts[row + 1];
+        int64_t e = find_column(s->columns, s->starts[row], end, column);
+        char *to = w->out + (size_t)k * size;
+        if (k % POLL_ROWS == 0 && gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        if (e < end && s->columns[e] == column)
+            memcpy(to, (const char *)s->values + (size_t)e * size, size);
+        else
+            memset(to, 0, size);
+    }
+    return GPU_OK;
+}
+
+static gpu_status walk_part(void *context, int64_t first, int64_t last)
+{
+    const walk *w = context;
+    size_t size = gpu_cpu_size(w->s->dtype);
+    return size == 4   ? walk_along(w, 4, first, last)
+           : size == 8 ? walk_along(w, 8, first, last)
+                       : walk_along(w, 16, first, last);
+}
+
+gpu_status gpu_cpu_sparse_along(void *device, const gpu_csr *s,
+                                const gpu_sparse_path *path, void *out)
+{
+    walk w = {s, path, out};
+    (void)device;
+    return gpu_cpu_parallel(path->count, 4 * path->count, walk_part, &w);
+}
+
 gpu_status gpu_cpu_sparse_lookup(void *device, const gpu_csr *s,
                                  const gpu_csr *places, void *out)
 {

@@ -525,7 +525,8 @@ static void *copy_with_margin(const gpu_view *v)
 }
 
 /* x comes as scale times the solution, scale below 1 where that would
- * overflow. */
+ * overflow. Its dot products go along rows of a and down columns of x to their
+ * ends; those with v end before its last. */
 static void solve_sylvester(call *c, gpu_dtype t, int m)
 {
     gpu_factoring *f = &c->f;
@@ -536,14 +537,23 @@ static void solve_sylvester(call *c, gpu_dtype t, int m)
         double f64;
         float f32;
     } scale = {1};
-    void *copy = gpu_dtype_is_complex(t) ? copy_with_margin(&f->a) : NULL;
-    if (gpu_dtype_is_complex(t) && !copy) {
+    int is_copied = gpu_dtype_is_complex(t);
+    void *a = is_copied ? copy_with_margin(&f->a) : f->a.data;
+    void *x = is_copied ? copy_with_margin(&f->b) : f->b.data;
+    int is_short = is_copied && (!a || !x);
+    if (is_short)
         c->info = OUT_OF_MEMORY;
-        return;
+    else
+        lapack.trsyl[t]("N", "N", &plus, &m, &n, a, &m, f->v.data, &n, x, &m,
+                        &scale, &c->info, 1, 1);
+    if (is_copied && !is_short)
+        memcpy(f->b.data, x, gpu_cpu_view_bytes(&f->b));
+    if (is_copied) {
+        free(a);
+        free(x);
     }
-    lapack.trsyl[t]("N", "N", &plus, &m, &n, copy ? copy : f->a.data, &m,
-                    f->v.data, &n, f->b.data, &m, &scale, &c->info, 1, 1);
-    free(copy);
+    if (is_short)
+        return;
     double by = is_f32 ? (double)scale.f32 : scale.f64;
     for (int64_t i = 0; by != 1 && i < numbers; i++)
         if (is_f32)
@@ -940,9 +950,69 @@ static gpu_status factor_complex_blocks(gpu_factoring *f)
     return gpu_cpu_complex_blocks(f, &blas);
 }
 
-gpu_status gpu_cpu_factor(void *device, gpu_factoring *f)
+/* --- LU of what is very small ------------------------------------------------
+ * LAPACK's libraries multiply by a pivot's reciprocal, which overflows where
+ * the pivot is no normal number. So a matrix without an element of some size is
+ * multiplied by a power of two first, and U divided by it; L is the same. */
+
+/* How many powers of two bring the largest of n numbers, all of them below the
+ * limit, near 1; 0 where one is not, which mostly is the first. */
+#define POWERS_TO_LIFT(type, magnitude)                                    \
+    static int powers_to_lift_##type(const type *x, int64_t n, type limit) \
+    {                                                                      \
+        type most = 0;                                                     \
+        int power = 0;                                                     \
+        for (int64_t i = 0; i < n; i++) {                                  \
+            if (!(magnitude(x[i]) < limit))                                \
+                return 0;                                                  \
+            if (magnitude(x[i]) > most)                                    \
+                most = magnitude(x[i]);                                    \
+        }                                                                  \
+        frexp(most, &power);                                               \
+        return -power;                                                     \
+    }
+POWERS_TO_LIFT(float, fabsf)
+POWERS_TO_LIFT(double, fabs)
+
+static int64_t numbers_in(const gpu_view *a, int64_t rows)
 {
-    (void)device;
+    return gpu_dtype_is_complex(a->dtype) ? 2 * rows : rows;
+}
+
+static int is_of_f32(const gpu_view *a)
+{
+    return gpu_dtype_of_parts(a->dtype) == GPU_F32;
+}
+
+/* The first `rows` elements of column j times 2^power. */
+static void shift_column(const gpu_view *a, int64_t j, int64_t rows, int power)
+{
+    int64_t n = numbers_in(a, rows), first = j * numbers_in(a, a->rows);
+    for (int64_t i = first; i < first + n; i++)
+        if (is_of_f32(a))
+            ((float *)a->data)[i] = ldexpf(((float *)a->data)[i], power);
+        else
+            ((double *)a->data)[i] = ldexp(((double *)a->data)[i], power);
+}
+
+static int lift(const gpu_view *a)
+{
+    int64_t n = numbers_in(a, a->rows) * a->cols;
+    int power = is_of_f32(a) ? powers_to_lift_float(a->data, n, 0x1p-60f)
+                             : powers_to_lift_double(a->data, n, 0x1p-500);
+    for (int64_t j = 0; power > 0 && j < a->cols; j++)
+        shift_column(a, j, a->rows, power);
+    return power;
+}
+
+static void sink_upper(const gpu_view *a, int power)
+{
+    for (int64_t j = 0; power > 0 && j < a->cols; j++)
+        shift_column(a, j, gpu_cpu_smaller(j + 1, a->rows), -power);
+}
+
+static gpu_status factor(gpu_factoring *f)
+{
     if (f->kind == GPU_FACTOR_BATCH)
         return gpu_cpu_solve_batch(f);
     if (f->kind == GPU_FACTOR_LOOK)
@@ -976,4 +1046,14 @@ gpu_status gpu_cpu_factor(void *device, gpu_factoring *f)
         return wait_or_leave(c, place);
     run(c);
     return end_call(c);
+}
+
+gpu_status gpu_cpu_factor(void *device, gpu_factoring *f)
+{
+    (void)device;
+    int power = f->kind == GPU_FACTOR_LU ? lift(&f->a) : 0;
+    gpu_status status = factor(f);
+    if (status == GPU_OK)
+        sink_upper(&f->a, power);
+    return status;
 }

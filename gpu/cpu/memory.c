@@ -268,6 +268,18 @@ void gpu_cpu_free(void *device, void *data, size_t bytes)
         free(data);
 }
 
+/* Several results end at once, and the next ones want as much: the C library
+ * is not to give back what they lay on each time, nor to map blocks that are
+ * smaller than those kept here, as page faults take longer than an operation on
+ * 10,000 elements. */
+void gpu_cpu_set_up_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, (int)KEPT_FROM);
+    mallopt(M_TRIM_THRESHOLD, (int)(8 * MIB));
+#endif
+}
+
 void gpu_cpu_trim(void *device)
 {
     (void)device;

@@ -1,5 +1,6 @@
 /* Views: their parts, copies between any two layouts and types; and elements
  * moved by lists of rows and columns, and by masks. */
+#include <math.h>
 #include <string.h>
 #include "cpu.h"
 #include "vector.h"
@@ -139,6 +140,10 @@ void gpu_cpu_convert(const gpu_view *from, const gpu_view *to)
     int64_t r_step = t.row_stride * (int64_t)gpu_cpu_size(t.dtype);
     int64_t x_step = f.row_stride * (int64_t)gpu_cpu_size(f.dtype);
     if (t.col_stride == 1 && f.col_stride == 1) {
+        if (t.row_stride == t.cols && f.row_stride == t.cols) {
+            t.cols *= t.rows;
+            t.rows = 1;
+        }
         for (int64_t i = 0; i < t.rows; i++)
             gpu_cpu_vectors->convert[f.dtype][t.dtype](
                 r + i * r_step, x + i * x_step, (size_t)t.cols);
@@ -373,12 +378,46 @@ gpu_status gpu_cpu_scatter(void *device, const gpu_view *from,
 
 typedef struct naming {
     gpu_view list; /* a row */
-    int64_t size;  /* of the side that it names places of */
+    int64_t size;  /* of the side that it names places of, */
+    int64_t last;  /* up to this one */
     int64_t *places;
 } naming;
 
-/* The places, from 0, that elements first .. first + n - 1 of a list name. */
-static void name_places(const naming *l, int64_t first, int64_t n, int64_t *to)
+/* A whole number below 2^51 in size and this one have a sum whose lower bits
+ * are the number's. */
+#define TO_WHOLE 0x1.8p52
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* The places, from 0, that n numbers name; 0: one of them names none, and what
+ * is in `to` means nothing. All in 64 bits and without a branch, as vectors
+ * have it. */
+VECTORS static int name_piece(const naming *l, const double *x, int64_t n,
+                              int64_t *to)
+{
+    int64_t wrong = 0;
+    uint64_t zero = bits_of(TO_WHOLE), from_end = (uint64_t)l->size + 1;
+    double last = (double)l->last;
+    for (int64_t k = 0; k < n; k++) {
+        double sum = x[k] + TO_WHOLE;
+        uint64_t place = bits_of(sum) - zero;
+        uint64_t is_from_end = -(uint64_t)((int64_t)place < 0);
+        wrong |= -(int64_t)((sum - TO_WHOLE != x[k]) | (x[k] == 0) |
+                            !(fabs(x[k]) <= last));
+        to[k] = (int64_t)(place - 1 + (is_from_end & from_end));
+    }
+    return !wrong;
+}
+
+/* Those of elements first .. first + n - 1 of a list; GPU_RANGE: one of them
+ * names none. */
+static gpu_status name_places(const naming *l, int64_t first, int64_t n,
+                              int64_t *to)
 {
     double room[PIECE];
     const double *list = l->list.data, *x = room;
@@ -389,11 +428,10 @@ static void name_places(const naming *l, int64_t first, int64_t n, int64_t *to)
             x = list + first + i;
         else
             gpu_cpu_load(&l->list, first + i, count, GPU_F64, room);
-        for (int64_t k = 0; k < count; k++) {
-            int64_t place = (int64_t)x[k];
-            to[i + k] = place < 0 ? place + l->size : place - 1;
-        }
+        if (!name_piece(l, x, count, to + i))
+            return GPU_RANGE;
     }
+    return GPU_OK;
 }
 
 static gpu_status name_range(void *context, int64_t first, int64_t last)
@@ -404,7 +442,8 @@ static gpu_status name_range(void *context, int64_t first, int64_t last)
         n = gpu_cpu_smaller(last - first, BETWEEN_POLLS);
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
-        name_places(l, first, n, l->places + first);
+        if (name_places(l, first, n, l->places + first) != GPU_OK)
+            return GPU_RANGE;
     }
     return GPU_OK;
 }
@@ -424,7 +463,8 @@ static gpu_status pick_row(void *context, int64_t first, int64_t last)
         n = gpu_cpu_smaller(last - i, PIECE);
         if (i % (64 * PIECE) < PIECE && gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
-        name_places(&j->list, i, n, place);
+        if (name_places(&j->list, i, n, place) != GPU_OK)
+            return GPU_RANGE;
         gpu_view part = gpu_cpu_part(&j->dense, 0, i, 1, n);
         pick(&part, &j->listed, place, n, 0);
     }
@@ -432,11 +472,11 @@ static gpu_status pick_row(void *context, int64_t first, int64_t last)
 }
 
 /* *places: the list's, to be freed with its bytes; NULL of no list. */
-static gpu_status make_places(const gpu_view *list, int64_t size,
+static gpu_status make_places(const gpu_view *list, int64_t size, int64_t last,
                               int64_t **places)
 {
     void *room;
-    naming l = {.list = gpu_cpu_turned(*list), .size = size};
+    naming l = {.list = gpu_cpu_turned(*list), .size = size, .last = last};
     *places = NULL;
     if (!list->data)
         return GPU_OK;
@@ -458,14 +498,15 @@ gpu_status gpu_cpu_pick(void *device, const gpu_picking *p)
     if (n == 0)
         return GPU_OK;
     if (!p->scatters && p->small.cols == 1 && p->rows.data && !p->cols.data) {
-        pick_row_job j = {gpu_cpu_turned(p->small),
-                          gpu_cpu_turned(p->big),
-                          {gpu_cpu_turned(p->rows), p->big.rows, NULL}};
+        pick_row_job j = {
+            gpu_cpu_turned(p->small),
+            gpu_cpu_turned(p->big),
+            {gpu_cpu_turned(p->rows), p->big.rows, p->last_row, NULL}};
         return gpu_cpu_parallel(n, n, pick_row, &j);
     }
-    gpu_status status = make_places(&p->rows, p->big.rows, &rows);
+    gpu_status status = make_places(&p->rows, p->big.rows, p->last_row, &rows);
     if (status == GPU_OK)
-        status = make_places(&p->cols, p->big.cols, &cols);
+        status = make_places(&p->cols, p->big.cols, p->last_col, &cols);
     if (status == GPU_OK)
         status = p->scatters
                      ? gpu_cpu_scatter(device, &p->small, rows, cols, &p->big)
@@ -557,7 +598,7 @@ static int64_t move_piece(const masked *m, int64_t i, int64_t size,
 {
     gpu_dtype t = m->full->dtype;
     uint8_t room[PIECE];
-    double full[PIECE], packed[PIECE + 1];
+    double full[PIECE], packed[PIECE + GPU_CPU_BEHIND / sizeof(double)];
     const uint8_t *truth = elements_of(m->mask, i, size, GPU_BOOL, room);
     const void *from = full;
     int64_t count = (int64_t)gpu_cpu_vectors->count(truth, (size_t)size);
@@ -576,6 +617,11 @@ static int64_t move_piece(const masked *m, int64_t i, int64_t size,
         gpu_cpu_load(m->packed, place, count, t, packed);
     memset((char *)packed + (size_t)count * gpu_cpu_size(t), 0,
            gpu_cpu_size(t));
+    if (!m->expand && t != GPU_BOOL && gpu_cpu_vectors->pack[t == GPU_F64]) {
+        gpu_cpu_vectors->pack[t == GPU_F64](packed, from, truth, (size_t)size);
+        gpu_cpu_store(m->packed, place, count, t, packed);
+        return count;
+    }
     count = 0;
     if (m->expand && t == GPU_F64) {
         UNPACK(double)

@@ -253,7 +253,7 @@ static gpu_status multiply_dense(product *p)
     return multiply(p, call_gemm);
 }
 
-static gpu_status matmul(void *device, const gpu_gemm *g)
+static gpu_status multiply_any(void *device, const gpu_gemm *g)
 {
     (void)device;
     void *rooms[3] = {0};
@@ -274,6 +274,12 @@ static gpu_status matmul(void *device, const gpu_gemm *g)
     gpu_cpu_free(NULL, rooms[1], rooms[1] ? gpu_cpu_view_bytes(&g->b) : 0);
     gpu_cpu_free(NULL, rooms[2], rooms[2] ? gpu_cpu_view_bytes(&g->c) : 0);
     return status;
+}
+
+static gpu_status matmul(void *device, const gpu_gemm *g)
+{
+    gpu_status status = gpu_cpu_gram(device, g, multiply_any);
+    return status == GPU_UNSUPPORTED ? multiply_any(device, g) : status;
 }
 
 const gpu_kernel gpu_cpu_matmul_openblas = {

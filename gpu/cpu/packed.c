@@ -20,6 +20,7 @@ enum {
     TILES_DOWN = 16,   /* of the rows one thread takes at a time, at most */
     LEAST_DOWN = 4,    /* and least, */
     CACHE = 768 << 10, /* and bytes of b */
+    NEAR = 128 << 10,  /* bytes of a b that stays in the near caches */
     PACKED = 16 << 20, /* bytes that are packed at once, of a and of b */
     ROOM = 16384,      /* bytes for a group without asking for memory */
     FEW = 4096,        /* elements of a result of which k is cut, too, */
@@ -31,9 +32,11 @@ enum {
 /* Rows of b in a slab, by type. */
 static const int64_t depths[] = {[GPU_F32] = 384, [GPU_F64] = 256};
 
-/* Products of numbers from which several threads take part; waking them takes
- * as long as a fifth of that. */
-static const double WORTH_THREADS = 2.5e6, WORTH_THREADS_BY_VECTOR = 1.5e5;
+/* Products of numbers from which several threads take part, for each column of
+ * a tile, as a core adds so many at once; waking them takes as long as a third
+ * of that. And of products by a vector, all of them. */
+static const double WORTH_THREADS_A_COLUMN = 6e4,
+                    WORTH_THREADS_BY_VECTOR = 1.5e5;
 
 static double products_of(const gpu_gemm *g)
 {
@@ -222,17 +225,19 @@ static void multiply_band(const band *d)
     }
 }
 
-/* Columns of b, whole groups and half ones, that are read where they lie: those
- * of a matrix so small that it stays in the near caches. */
+/* Is b so small that it is read where it lies? */
+static int is_near(const gpu_gemm *g)
+{
+    const gpu_view *b = &g->b;
+    int64_t bytes = b->row_stride * b->rows * (int64_t)gpu_cpu_size(b->dtype);
+    return b->col_stride == 1 && b->row_stride >= b->cols && bytes <= NEAR;
+}
+
+/* Columns of b that are: whole groups and half ones. */
 static int64_t near_columns(const gpu_gemm *g)
 {
-    enum { NEAR = 128 << 10 };
-    const gpu_view *b = &g->b;
     int64_t half = tile_cols(g) / 2;
-    int64_t bytes = b->row_stride * b->rows * (int64_t)gpu_cpu_size(b->dtype);
-    if (b->col_stride != 1 || b->row_stride < b->cols || bytes > NEAR)
-        return 0;
-    return b->cols / half * half;
+    return is_near(g) ? g->b.cols / half * half : 0;
 }
 
 /* A slab's product, on this thread. room is for GROUPS_AT_ONCE groups. */
@@ -327,8 +332,9 @@ static gpu_status multiply_on_one(const gpu_gemm *g)
  * of a product by a vector, nothing. It is cut into blocks. */
 typedef struct sharing {
     const gpu_gemm *g;
-    char *a, *b;              /* packed; a may be NULL */
-    int64_t rows, cols, down; /* of a block; blocks one below the other */
+    char *a, *b;                         /* packed; a may be NULL */
+    int64_t rows, cols;                  /* of a piece, where all are alike */
+    int64_t tiles, down, groups, across; /* else into how many blocks they go */
     int counted;
 } sharing;
 
@@ -371,16 +377,28 @@ static gpu_status pack_together(const gpu_view *v, int64_t width, char *room)
                             v->rows * v->cols, pack_some, &p);
 }
 
-/* The block at row i and column j, slab by slab. */
-static gpu_status multiply_block(const sharing *s, int64_t i, int64_t j)
+/* Where part n of `parts` that share `count` of some size begins, of `all`. */
+static int64_t share_begin(int64_t n, int64_t parts, int64_t count,
+                           int64_t size, int64_t all)
+{
+    return gpu_cpu_smaller(count * n / parts * size, all);
+}
+
+/* Block n, slab by slab. */
+static gpu_status multiply_block(const sharing *s, int64_t n)
 {
     const gpu_gemm *g = s->g;
     gpu_dtype t = g->c.dtype;
-    int64_t depth = depth_at_once(g);
-    size_t a_line = line_bytes(g->c.rows, gpu_cpu_vectors->tile_rows, t);
-    size_t b_line = line_bytes(g->c.cols, tile_cols(g), t);
-    gpu_gemm block = rows_of(g, i, gpu_cpu_smaller(s->rows, g->c.rows - i));
-    block = columns_of(&block, j, gpu_cpu_smaller(s->cols, g->c.cols - j));
+    int64_t tall = gpu_cpu_vectors->tile_rows, wide = tile_cols(g);
+    int64_t row = n % s->down, col = n / s->down, depth = depth_at_once(g);
+    int64_t i = share_begin(row, s->down, s->tiles, tall, g->c.rows);
+    int64_t j = share_begin(col, s->across, s->groups, wide, g->c.cols);
+    int64_t below = share_begin(row + 1, s->down, s->tiles, tall, g->c.rows);
+    int64_t right = share_begin(col + 1, s->across, s->groups, wide, g->c.cols);
+    size_t a_line = line_bytes(g->c.rows, tall, t);
+    size_t b_line = line_bytes(g->c.cols, wide, t);
+    gpu_gemm block = rows_of(g, i, below - i);
+    block = columns_of(&block, j, right - j);
     for (int64_t l = 0; l < g->a.cols; l += depth) {
         int64_t k = gpu_cpu_smaller(depth, g->a.cols - l);
         size_t line = (size_t)k * gpu_cpu_size(t);
@@ -403,31 +421,29 @@ static gpu_status multiply_blocks(void *context, int64_t first, int64_t last)
     const sharing *s = context;
     gpu_status status = GPU_OK;
     for (int64_t n = first; n < last && status == GPU_OK; n++)
-        status =
-            multiply_block(s, n % s->down * s->rows, n / s->down * s->cols);
+        status = multiply_block(s, n);
     return status;
 }
 
-/* Blocks of as many columns as the second cache has room for, a slab deep;
- * fewer where threads would get none. */
+/* Into blocks of as many columns as the second cache has room for, a slab deep,
+ * and fewer where threads would get none; their sizes differ by a tile at most.
+ * Returns how many there are. */
 static int64_t cut_blocks(sharing *s)
 {
     const gpu_gemm *g = s->g;
     int64_t width = tile_cols(g), wanted = 4 * (int64_t)gpu_cpu_threads();
-    int64_t groups = gpu_cpu_pieces(g->c.cols, width);
     int64_t group =
         depth_at_once(g) * (int64_t)line_bytes(1, width, g->c.dtype);
-    int64_t tiles = gpu_cpu_pieces(
-        gpu_cpu_pieces(g->c.rows, gpu_cpu_vectors->tile_rows), wanted);
+    s->tiles = gpu_cpu_pieces(g->c.rows, gpu_cpu_vectors->tile_rows);
+    s->groups = gpu_cpu_pieces(g->c.cols, width);
+    int64_t tiles = gpu_cpu_pieces(s->tiles, wanted);
     tiles =
         tiles < LEAST_DOWN ? LEAST_DOWN : gpu_cpu_smaller(tiles, TILES_DOWN);
-    s->rows = tiles * gpu_cpu_vectors->tile_rows;
-    s->down = gpu_cpu_pieces(g->c.rows, s->rows);
-    int64_t across = gpu_cpu_pieces(groups, CACHE / group);
-    int64_t least = gpu_cpu_smaller(gpu_cpu_pieces(wanted, s->down), groups);
-    across = across > least ? across : least;
-    s->cols = gpu_cpu_pieces(groups, across) * width;
-    return s->down * gpu_cpu_pieces(g->c.cols, s->cols);
+    s->down = gpu_cpu_pieces(s->tiles, tiles);
+    int64_t across = gpu_cpu_pieces(s->groups, CACHE / group);
+    int64_t least = gpu_cpu_smaller(gpu_cpu_pieces(wanted, s->down), s->groups);
+    s->across = across > least ? across : least;
+    return s->down * s->across;
 }
 
 static gpu_status share_blocks(sharing *s)
@@ -552,7 +568,16 @@ static gpu_status multiply_some_rows(void *context, int64_t first, int64_t last)
     int64_t i = first * s->rows,
             end = gpu_cpu_smaller(last * s->rows, s->g->c.rows);
     gpu_gemm rows = rows_of(s->g, i, end - i);
-    return multiply_rows_by_vector(&rows);
+    return multiply_on_one(&rows);
+}
+
+/* Where b stays in the near caches of each thread. */
+static gpu_status share_near(const gpu_gemm *g)
+{
+    sharing s = {.g = g, .rows = gpu_cpu_vectors->tile_rows};
+    return gpu_cpu_parallel(gpu_cpu_pieces(g->c.rows, s.rows),
+                            g->c.rows * g->c.cols * g->a.cols,
+                            multiply_some_rows, &s);
 }
 
 static gpu_status share_by_vector(const gpu_gemm *g)
@@ -657,11 +682,15 @@ static gpu_status multiply(const gpu_gemm *g)
     int by_vector = is_by_vector(g);
     if (is_long(g))
         return share_lengths(g);
-    if (products_of(g) < (by_vector ? WORTH_THREADS_BY_VECTOR : WORTH_THREADS))
+    double worth = by_vector ? WORTH_THREADS_BY_VECTOR
+                             : WORTH_THREADS_A_COLUMN * (double)tile_cols(g);
+    if (products_of(g) < worth)
         return multiply_on_one(g);
     if (by_vector)
         return share_by_vector(g);
-    return is_low(g) ? share_low(g) : multiply_together(g);
+    if (is_low(g))
+        return share_low(g);
+    return is_near(g) ? share_near(g) : multiply_together(g);
 }
 
 static int is_by_gaps(const gpu_gemm *g)
@@ -669,7 +698,7 @@ static int is_by_gaps(const gpu_gemm *g)
     return is_by_vector(g) && g->b.rows > 1 && g->b.row_stride != 1;
 }
 
-static gpu_status matmul(void *device, const gpu_gemm *p)
+static gpu_status multiply_any(void *device, const gpu_gemm *p)
 {
     (void)device;
     void *b = NULL, *c = NULL;
@@ -693,6 +722,12 @@ static gpu_status matmul(void *device, const gpu_gemm *p)
     gpu_cpu_free(NULL, b, b ? gpu_cpu_view_bytes(&g.b) : 0);
     gpu_cpu_free(NULL, c, c ? gpu_cpu_view_bytes(&g.c) : 0);
     return gpu_cpu_stop(status);
+}
+
+static gpu_status matmul(void *device, const gpu_gemm *g)
+{
+    gpu_status status = gpu_cpu_gram(device, g, multiply_any);
+    return status == GPU_UNSUPPORTED ? multiply_any(device, g) : status;
 }
 
 const gpu_kernel gpu_cpu_matmul_packed = {

@@ -163,13 +163,19 @@ static int needs_no_block(const gpu_cpu_plan *plan)
     return none;
 }
 
+enum { SIDE = 8 }; /* rows that are turned at a time */
+
 static void cut_tiles(gpu_cpu_plan *plan)
 {
     int64_t block = needs_no_block(plan) ? GPU_CPU_LONG_BLOCK : GPU_CPU_BLOCK;
     int crossed = is_crossed(&plan->out);
     for (int i = 0; i < plan->inputs; i++)
         crossed = crossed || is_crossed(&plan->in[i]);
-    if (crossed) {
+    int64_t narrow = block / plan->cols / SIDE * SIDE;
+    if (crossed && plan->length > 0 && plan->out.data && narrow > 0) {
+        plan->tile_cols = plan->cols; /* other operands are used in place */
+        plan->tile_rows = gpu_cpu_smaller(plan->rows, narrow);
+    } else if (crossed) {
         plan->tile_rows = gpu_cpu_smaller(plan->rows, GPU_CPU_SQUARE);
         plan->tile_cols = gpu_cpu_smaller(plan->cols, block / plan->tile_rows);
         plan->tile_rows = gpu_cpu_smaller(plan->rows, block / plan->tile_cols);
@@ -383,13 +389,13 @@ static void *draw(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
         int64_t runs = flat ? 1 : tile->rows;
         int64_t n = tile->rows * tile->cols / runs;
         for (int64_t i = 0; i < runs; i++)
-            gpu_cpu_draw(r, t, at + i * in->row_stride, n,
-                         to + (size_t)(i * n) * size);
+            gpu_draw(r, t, at + i * in->row_stride, n,
+                     to + (size_t)(i * n) * size);
         return to;
     }
     double run[GPU_CPU_BLOCK];
     for (int64_t j = 0; j < tile->cols; j++) {
-        gpu_cpu_draw(r, t, at + j * in->col_stride, tile->rows, run);
+        gpu_draw(r, t, at + j * in->col_stride, tile->rows, run);
         spread(t, run, tile->rows, tile->cols, to + (size_t)j * size);
     }
     return to;
@@ -495,6 +501,50 @@ static int map_tiny(const gpu_program *p, const gpu_view *in,
     return 1;
 }
 
+/* Row i of a value; NULL of what the operation has not. */
+static const void *operand_at(const char *const x[], const int64_t step[],
+                              int v, int64_t i)
+{
+    return x[v] ? x[v] + i * step[v] : NULL;
+}
+
+/* One operation row by row, where operands or the result lie in rows of longer
+ * ones: those are used in place, which a whole tile of them could not be. */
+static int map_rows(const gpu_cpu_plan *plan, const gpu_cpu_tile *tile,
+                    char *scratch, const gpu_view *to)
+{
+    const gpu_cpu_step *c = &plan->code[0];
+    const char *x[GPU_CPU_VALUES];
+    int64_t step[GPU_CPU_VALUES];
+    int known = plan->inputs + plan->constants;
+    if (plan->length != 1 || c->op >= GPU_OP_ROW || c->converts ||
+        tile->rows == 1 || to->dtype != target_type(plan) ||
+        to->col_stride != 1)
+        return 0;
+    for (int v = 0; v < plan->inputs; v++) {
+        const gpu_view *in = &plan->in[v];
+        gpu_dtype t = (gpu_dtype)plan->type[v];
+        int is_in_place = in->data && in->dtype == t && in->col_stride == 1 &&
+                          !stays(plan, v);
+        gpu_view part =
+            gpu_cpu_part(in, tile->row, tile->col, tile->rows, tile->cols);
+        x[v] = is_in_place ? part.data : load(plan, tile, scratch, v);
+        step[v] = (is_in_place ? in->row_stride : tile->cols) *
+                  (int64_t)gpu_cpu_size(t);
+    }
+    for (int v = plan->inputs; v < known; v++) {
+        x[v] = plan->slot[v] != NO_SLOT ? slot_of(plan, scratch, v) : NULL;
+        step[v] = 0;
+    }
+    gpu_cpu_loop *loop = plan->truth ? plan->truth : c->loop;
+    int64_t r_step = to->row_stride * (int64_t)gpu_cpu_size(to->dtype);
+    for (int64_t i = 0; i < tile->rows; i++)
+        loop((char *)to->data + i * r_step, operand_at(x, step, c->x, i),
+             operand_at(x, step, c->y, i), operand_at(x, step, c->z, i),
+             (size_t)tile->cols);
+    return 1;
+}
+
 static void map_tile(const gpu_cpu_plan *plan, int64_t number, char *scratch)
 {
     gpu_cpu_tile tile = gpu_cpu_plan_tile(plan, number);
@@ -510,6 +560,8 @@ static void map_tile(const gpu_cpu_plan *plan, int64_t number, char *scratch)
         gpu_cpu_plan_run(plan, &tile, scratch, to.data);
         return;
     }
+    if (map_rows(plan, &tile, scratch, &to))
+        return;
     const void *r = gpu_cpu_plan_run(plan, &tile, scratch, NULL);
     gpu_view from = {(void *)(uintptr_t)r,
                      plan->result_type,

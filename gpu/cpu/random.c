@@ -2,6 +2,7 @@
  * made anywhere and every device gives the same. Must not be compiled with
  * contraction to FMA (-ffp-contract=off, which -std=c11 implies). */
 #include <math.h>
+#include <string.h>
 #include "cpu.h"
 #include "vector.h"
 
@@ -50,18 +51,42 @@ static void uniform_f32(const gpu_random *r, int64_t first, int64_t n,
     }
 }
 
-static void uniform_f64(const gpu_random *r, int64_t first, int64_t n,
-                        double *to)
+/* A whole number below 2^53, whose halves are exact beside a power of two: so
+ * vectors convert it that have 32 bits alone. */
+INLINE double of_whole(uint64_t x)
 {
-    words w[ROOM / 2];
-    double low = r->low, high = r->high, span = high - low;
-    double last = high > low ? nextafter(high, low) : high;
-    draw(r, first / 2, (size_t)n / 2, w);
+    uint64_t upper = x >> 32 | 0x4530000000000000,     /* 2^84 + 2^32 of it */
+        lower = (x & UINT32_MAX) | 0x4330000000000000; /* 2^52 + it */
+    double high, low;
+    memcpy(&high, &upper, sizeof high);
+    memcpy(&low, &lower, sizeof low);
+    return (high - (0x1p84 + 0x1p52)) + low;
+}
+
+VECTORS static void scale_f64(const uint64_t *word, double low, double high,
+                              int64_t n, double *to)
+{
+    double span = high - low, last = high > low ? nextafter(high, low) : high;
     for (int64_t i = 0; i < n; i++) {
-        double scaled = span * ((double)(int64_t)(wide(w, i) >> 11) * 0x1p-53);
+        double scaled = span * (of_whole(word[i] >> 11) * 0x1p-53);
         double value = low + scaled;
         to[i] = value >= high ? last : value;
     }
+}
+
+static void uniform_f64(const gpu_random *r, int64_t first, int64_t n,
+                        double *to)
+{
+    union {
+        words w[ROOM / 2];
+        uint64_t wide[ROOM]; /* where the lower half comes first */
+    } drawn;
+    draw(r, first / 2, (size_t)n / 2, drawn.w);
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    for (int64_t i = 0; i < n; i++)
+        drawn.wide[i] = wide(drawn.w, i);
+#endif
+    scale_f64(drawn.wide, r->low, r->high, n, to);
 }
 
 static void integers(const gpu_random *r, int64_t first, int64_t n, double *to)
@@ -108,8 +133,8 @@ static gpu_dtype make(const gpu_random *r, gpu_dtype t, int64_t first,
     return r->kind == GPU_UNIFORM && t != GPU_F64 ? GPU_F32 : GPU_F64;
 }
 
-void gpu_cpu_draw(const gpu_random *r, gpu_dtype t, int64_t first, int64_t n,
-                  void *to)
+void gpu_draw(const gpu_random *r, gpu_dtype t, int64_t first, int64_t n,
+              void *to)
 {
     values v;
     for (int64_t lead = first % 4; n > 0; lead = 0) {
@@ -134,7 +159,7 @@ static gpu_status fill_range(void *context, int64_t from, int64_t to)
         int64_t count = n - first < PIECE ? n - first : PIECE;
         if (gpu_cpu_interrupted())
             return GPU_INTERRUPTED;
-        gpu_dtype t = make(f->r, f->to->dtype, first, PIECE, &v);
+        gpu_dtype t = make(f->r, f->to->dtype, f->r->first + first, PIECE, &v);
         gpu_cpu_store(f->to, first, count, t, &v);
     }
     return GPU_OK;

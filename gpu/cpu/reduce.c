@@ -581,11 +581,15 @@ static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
                       ? gpu_cpu_vectors->smallest[t](x, (size_t)n)
                       : gpu_cpu_vectors->largest[t](x, (size_t)n);
         if (wants_place(r->kind)) {
-            partial first = {p.value, 0, from, 0};
-            if (!beats(r->kind, &first, into))
+            p.place = from; /* at the earliest */
+            if (into->place >= 0 && !beats(r->kind, &p, into))
                 return;
-            p.place = from + step * (int64_t)gpu_cpu_vectors->find[t](
-                                        x, p.value, (size_t)n);
+            p.place +=
+                step * (int64_t)gpu_cpu_vectors->find[t](x, p.value, (size_t)n);
+            if (into->place < 0) {
+                *into = p;
+                return;
+            }
         }
     }
     merge(r->kind, into, &p);
@@ -1046,6 +1050,54 @@ static gpu_status scan_range(void *context, int64_t first, int64_t last)
     return status;
 }
 
+/* Complex lines side by side: each of their elements becomes its product with
+ * all before it, in f64. running has their parts. */
+#define MULTIPLY_UP(type)                                                \
+    static void multiply_up_##type(const scanning *s, int64_t line,      \
+                                   int64_t lines, int64_t j, double *re, \
+                                   double *im)                           \
+    {                                                                    \
+        const type *from =                                               \
+            (const type *)s->from.data +                                 \
+            2 * (line * s->from.row_stride + j * s->from.col_stride);    \
+        type *to = (type *)s->to.data +                                  \
+                   2 * (line * s->to.row_stride + j * s->to.col_stride); \
+        for (int64_t l = 0; l < lines; l++) {                            \
+            double a = from[0], b = from[1];                             \
+            double x = re[l] * a - im[l] * b, y = re[l] * b + im[l] * a; \
+            to[0] = (type)(re[l] = x);                                   \
+            to[1] = (type)(im[l] = y);                                   \
+            from += 2 * s->from.row_stride;                              \
+            to += 2 * s->to.row_stride;                                  \
+        }                                                                \
+    }
+MULTIPLY_UP(float)
+MULTIPLY_UP(double)
+
+/* What multiplies up the complex lines of a range: products alone, as sums are
+ * those of the parts. */
+static gpu_status multiply_range(void *context, int64_t first, int64_t last)
+{
+    const scanning *s = context;
+    double re[ACROSS], im[ACROSS];
+    for (int64_t band; first < last; first += band) {
+        band = last - first < ACROSS ? last - first : ACROSS;
+        for (int64_t l = 0; l < band; l++)
+            re[l] = 1, im[l] = 0;
+        for (int64_t j = 0; j < s->from.cols; j++) {
+            if (j % LINE == 0 && gpu_cpu_interrupted())
+                return GPU_INTERRUPTED;
+            if (s->from.dtype == GPU_C64)
+                multiply_up_float(s, first, band, j, re, im);
+            else
+                multiply_up_double(s, first, band, j, re, im);
+            if (s->is_counted && (j + 1) % LINE == 0)
+                gpu_cpu_advance(LINE);
+        }
+    }
+    return GPU_OK;
+}
+
 static int64_t distance(int64_t stride)
 {
     return stride < 0 ? -stride : stride;
@@ -1067,7 +1119,9 @@ gpu_status gpu_cpu_scan(void *device, gpu_scan_kind kind, int axis,
                distance(s.to.row_stride) < distance(s.to.col_stride);
     if (s.from.rows == 1)
         s.is_counted = gpu_cpu_begin_stage(n);
-    gpu_status status = gpu_cpu_parallel(s.from.rows, n, scan_range, &s);
+    int is_complex = from->dtype == GPU_C64 || from->dtype == GPU_C128;
+    gpu_status status = gpu_cpu_parallel(
+        s.from.rows, n, is_complex ? multiply_range : scan_range, &s);
     gpu_cpu_end_stage(s.is_counted);
     return status;
 }

@@ -91,6 +91,34 @@ typedef struct long_line {
     atomic_llong below, nans, inside;
 } long_line;
 
+/* --- first elements --------------------------------------------------------
+ */
+
+enum {
+    FEW_FIRST = 64,
+    MANY_FIRST = 256, /* without their places */
+    MOST_FIRST = 1 << 14,
+    BESIDE = 16
+};
+
+/* An element that may be wanted: itself, or its negative, as the order rises;
+ * and its place in its line. */
+typedef struct first_item {
+    double key;
+    int64_t place;
+} first_item;
+
+/* Of a long line: what is no farther in the order than the bound, as far as
+ * there is room. */
+typedef struct first_line {
+    const long_line *l;
+    double bound;
+    int descending;
+    int64_t room;
+    first_item *item;
+    atomic_llong found;
+} first_line;
+
 #define PASTE(a, b) a##_##b
 #define T float
 #define COUNT int32_t
@@ -336,4 +364,187 @@ gpu_status gpu_cpu_select(void *device, int axis, int spreads_nan,
         status = select_long(&s, &line, i);
     }
     return status == GPU_OK ? status : gpu_cpu_stop(status);
+}
+
+/* --- the first elements of lines -------------------------------------------
+ * Of a line in a cache so many are kept in order as are wanted. Of a long one
+ * what reaches an element of a sample that is all but surely behind the last
+ * wanted one is kept, and sorted: little as a rule. */
+
+/* Lines are rows; of to and order one may have no data. */
+typedef struct first_job {
+    gpu_view from, to, order;
+    int64_t count;
+    int descending;
+    atomic_int is_missed; /* a line has fewer numbers than are wanted */
+} first_job;
+
+static int compare_items(const void *a, const void *b)
+{
+    const first_item *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* The element itself, as zeros of both signs have one key. */
+static double value_at(const gpu_view *from, int64_t line, int64_t place)
+{
+    int64_t at = line * from->row_stride + place * from->col_stride;
+    return from->dtype == GPU_F64 ? ((const double *)from->data)[at]
+                                  : (double)((const float *)from->data)[at];
+}
+
+static void store_first(const first_job *f, int64_t line,
+                        const first_item *item)
+{
+    double value[FEW_FIRST], place[FEW_FIRST];
+    int64_t done = 0;
+    while (done < f->count) {
+        int64_t n = gpu_cpu_smaller(f->count - done, FEW_FIRST);
+        for (int64_t i = 0; i < n; i++) {
+            place[i] = (double)item[done + i].place;
+            value[i] = value_at(&f->from, line, item[done + i].place);
+        }
+        if (f->to.data) {
+            gpu_view to = gpu_cpu_part(&f->to, line, done, 1, n);
+            gpu_cpu_store(&to, 0, n, GPU_F64, value);
+        }
+        if (f->order.data) {
+            gpu_view to = gpu_cpu_part(&f->order, line, done, 1, n);
+            gpu_cpu_store(&to, 0, n, GPU_F64, place);
+        }
+        done += n;
+    }
+}
+
+static int64_t first_of(const first_job *f, const void *x, first_item *item)
+{
+    int64_t n = f->from.cols;
+    return type_of(&f->from) == GPU_F64
+               ? first_of_line_f64(x, n, f->count, f->descending, item)
+               : first_of_line_f32(x, n, f->count, f->descending, item);
+}
+
+static gpu_status first_of_lines(void *context, int64_t first, int64_t last)
+{
+    first_job *f = context;
+    gpu_dtype type = type_of(&f->from);
+    int64_t n = f->from.cols;
+    size_t line_bytes = (size_t)n * gpu_cpu_size(type);
+    int is_plain = f->from.col_stride == 1;
+    int64_t step = is_plain ? 1 : gpu_cpu_smaller(BAND, BAND_ROOM / n + 1);
+    size_t bytes = is_plain ? 1 : (size_t)step * line_bytes;
+    first_item item[FEW_FIRST + 1];
+    gpu_status status = GPU_OK;
+    void *band;
+    if (gpu_cpu_alloc(NULL, bytes, &band) != GPU_OK)
+        return GPU_MEMORY;
+    for (int64_t line = first; line < last && status == GPU_OK; line += step) {
+        int64_t lines = gpu_cpu_smaller(last - line, step);
+        gpu_view some = gpu_cpu_part(&f->from, line, 0, lines, n);
+        gpu_view dense = {band, type, lines, n, n, 1};
+        const char *x = is_plain ? some.data : band;
+        if (!is_plain)
+            gpu_cpu_convert(&some, &dense);
+        for (int64_t i = 0; i < lines; i++)
+            if (first_of(f, x + (size_t)i * line_bytes, item) == f->count)
+                store_first(f, line + i, item);
+            else
+                f->is_missed = 1;
+        if (gpu_cpu_interrupted())
+            status = GPU_INTERRUPTED;
+    }
+    gpu_cpu_free(NULL, band, bytes);
+    return status;
+}
+
+static gpu_status gather_pieces(void *context, int64_t first, int64_t last)
+{
+    first_line *g = context;
+    for (int64_t piece = first; piece < last; piece++) {
+        int64_t from = piece * PIECE;
+        int64_t n = gpu_cpu_smaller(g->l->n - from, PIECE);
+        if (gpu_cpu_interrupted())
+            return GPU_INTERRUPTED;
+        if (type_of(&g->l->v) == GPU_F64)
+            gather_f64(g, from, n);
+        else
+            gather_f32(g, from, n);
+    }
+    return GPU_OK;
+}
+
+static gpu_status first_of_long(first_job *f, int64_t line, first_line *g)
+{
+    gpu_view v = gpu_cpu_part(&f->from, line, 0, 1, f->from.cols);
+    long_line l = {.v = v, .n = v.cols, .is_plain = v.col_stride == 1};
+    int64_t rank = f->descending ? l.n - f->count : f->count - 1;
+    if (type_of(&v) == GPU_F64)
+        bound_f64(&l, rank, 0);
+    else
+        bound_f32(&l, rank, 0);
+    g->l = &l;
+    g->bound = f->descending ? l.low : l.high;
+    g->found = 0;
+    gpu_status status =
+        gpu_cpu_parallel(gpu_cpu_pieces(l.n, PIECE), l.n, gather_pieces, g);
+    if (status != GPU_OK)
+        return status;
+    int64_t found = g->found;
+    if (found < f->count || found > g->room)
+        return GPU_UNSUPPORTED;
+    qsort(g->item, (size_t)found, sizeof *g->item, compare_items);
+    store_first(f, line, g->item);
+    return GPU_OK;
+}
+
+/* Room for what a sample lets through, which may be some times as much. */
+static gpu_status first_of_long_lines(first_job *f)
+{
+    first_line g = {.descending = f->descending,
+                    .room = 4 * f->count + f->from.cols / 64};
+    size_t bytes = (size_t)g.room * sizeof *g.item;
+    gpu_status status = GPU_OK;
+    void *room;
+    if (gpu_cpu_alloc(NULL, bytes, &room) != GPU_OK)
+        return GPU_MEMORY;
+    g.item = room;
+    for (int64_t i = 0; i < f->from.rows && status == GPU_OK; i++)
+        status = first_of_long(f, i, &g);
+    gpu_cpu_free(NULL, room, bytes);
+    return status;
+}
+
+gpu_status gpu_cpu_first(void *device, int axis, int descending,
+                         const gpu_view *from, const gpu_view *to,
+                         const gpu_view *order)
+{
+    (void)device;
+    first_job f = {.from = *from, .descending = descending};
+    if (to)
+        f.to = *to;
+    if (order)
+        f.order = *order;
+    if (axis == 1) {
+        f.from = gpu_cpu_turned(f.from);
+        f.to = gpu_cpu_turned(f.to);
+        f.order = gpu_cpu_turned(f.order);
+    }
+    int64_t n = f.from.cols, all = f.from.rows * n;
+    int is_long = n >= LONG_LINE && f.from.rows < 4 * gpu_cpu_threads();
+    f.count = to ? f.to.cols : f.order.cols;
+    gpu_status status = GPU_UNSUPPORTED;
+    if (!order && f.count > MANY_FIRST)
+        status = gpu_cpu_first_numbers(descending, &f.from, &f.to);
+    if (status != GPU_UNSUPPORTED)
+        return status;
+    if (is_long && f.count <= MOST_FIRST && f.count <= n / 16)
+        status = first_of_long_lines(&f);
+    else if (!is_long && f.count <= FEW_FIRST)
+        status = gpu_cpu_parallel(f.from.rows, all, first_of_lines, &f);
+    if (status == GPU_OK && f.is_missed)
+        status = GPU_UNSUPPORTED;
+    return status == GPU_OK || status == GPU_UNSUPPORTED ? status
+                                                         : gpu_cpu_stop(status);
 }

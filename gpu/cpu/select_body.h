@@ -209,6 +209,66 @@ static void TYPED(bound)(long_line *l, int64_t rank, int pair)
     }
 }
 
+/* --- first elements ------------------------------------------------------- */
+
+/* Does any of so many elements come before the last one that is kept? */
+VECTORS static int TYPED(any_before)(const T *x, T last, int descending)
+{
+    int any = 0;
+    for (int i = 0; i < BESIDE; i++)
+        any |= descending ? x[i] > last : x[i] < last;
+    return any;
+}
+
+/* The first k numbers of a line in their order, of equal ones those that stand
+ * first; how many there are. There is room for one more. */
+static int64_t TYPED(first_of_line)(const T *x, int64_t n, int64_t k,
+                                    int descending, first_item *item)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (kept == k && i % BESIDE == 0 && i + BESIDE <= n) {
+            double last = descending ? -item[k - 1].key : item[k - 1].key;
+            if (!TYPED(any_before)(x + i, (T)last, descending)) {
+                i += BESIDE - 1;
+                continue;
+            }
+        }
+        double key = descending ? -(double)x[i] : (double)x[i];
+        if (x[i] != x[i] || (kept == k && !(key < item[k - 1].key)))
+            continue;
+        int64_t j = kept < k ? kept++ : k - 1;
+        for (; j > 0 && key < item[j - 1].key; j--)
+            item[j] = item[j - 1];
+        item[j] = (first_item){key, i};
+    }
+    return kept;
+}
+
+/* What reaches the bound of a piece of a long line. */
+static void TYPED(gather)(first_line *g, int64_t first, int64_t n)
+{
+    T values[PIECE];
+    int32_t place[PIECE];
+    const T *x = values;
+    int64_t kept = 0;
+    if (g->l->is_plain)
+        x = (const T *)g->l->v.data + first;
+    else
+        gpu_cpu_load(&g->l->v, first, n, TYPE, values);
+    T bound = (T)g->bound;
+    for (int64_t i = 0; i < n; i++) {
+        place[kept] = (int32_t)i;
+        kept += g->descending ? x[i] >= bound : x[i] <= bound;
+    }
+    int64_t to = atomic_fetch_add(&g->found, kept);
+    for (int64_t i = 0; i < kept && to < g->room; i++, to++) {
+        double value = (double)x[place[i]];
+        g->item[to] =
+            (first_item){g->descending ? -value : value, first + place[i]};
+    }
+}
+
 #undef T
 #undef COUNT
 #undef TYPE

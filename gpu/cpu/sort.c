@@ -1,7 +1,8 @@
-/* Stable sorting along an axis. Values become unsigned keys in the right
- * order; where places are wanted a key is paired with its own, else it is all
- * there is. Short lines are merged, longer ones go through a radix sort that
- * skips the passes that say nothing. A line that fills no cache is first cut by
+/* Stable sorting along an axis. Where places are wanted values become keys in
+ * the right order, each paired with its own; else numbers are all there is, and
+ * sorted in vectors where the processor has them (sort_in_vectors.c). Else
+ * short lines are merged, and longer ones go through a radix sort that skips
+ * the passes that say nothing. A line that fills no cache is first cut by
  * splitters from a sample into buckets that do, which all cores sort.
  *
  * Source of the latter: Frazer and McKellar, Samplesort: a sampling approach to
@@ -9,16 +10,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cpu.h"
+#include "sort_parts.h"
+#include "vector.h"
 
 enum {
-    SHORT_LINE = 40, /* up to which merging is faster, where no branch is known
-                      * from the same data sorted before */
-    RUN = 16,        /* sorted by insertion */
+    RUN = 16, /* sorted by insertion */
     DIGIT_BITS = 8,
     DIGITS = 1 << DIGIT_BITS,
-    PASSES = 4, /* over a half of a key */
-    PIECE = 1024,
     BAND = 16,        /* lines that are turned at a time, */
     BESIDE = 1 << 14, /* of views of more bytes */
     POLL = 1 << 18
@@ -31,51 +29,36 @@ typedef struct pair {
     uint64_t key, place;
 } pair;
 
-/* What is sorted: values alone, of 4 bytes and of 8; values of 4 bytes with
- * their places in the low half, and others beside theirs. */
-typedef enum item_kind { SHORT_KEYS, KEYS, SHORT_PAIRS, PAIRS } item_kind;
-
 static size_t item_size(item_kind kind)
 {
-    return kind == SHORT_KEYS ? 4 : kind == PAIRS ? sizeof(pair) : 8;
-}
-
-typedef union piece {
-    uint8_t b[PIECE];
-    float f[PIECE];
-    double d[PIECE];
-} piece;
-
-typedef struct sorting {
-    int descending;
-    gpu_view from, to, order; /* lines are rows; to.data, or order.data, may
-                                 be NULL */
-    item_kind kind;
-    int is_counted; /* progress, of the only line */
-} sorting;
-
-/* Between pieces of work on a line: counts them and looks at the flag. */
-static int goes_on(const sorting *s, int64_t elements)
-{
-    if (s->is_counted)
-        gpu_cpu_advance(elements);
-    return !gpu_cpu_interrupted();
+    return kind == SHORT_NUMBERS ? 4 : kind == PAIRS ? sizeof(pair) : 8;
 }
 
 /* --- sorting items ---------------------------------------------------------
  * The kind is known where these functions are put together. */
+
+/* The bits of a number so that they rise with it: -0 is below 0. */
+INLINE uint64_t rising(uint64_t bits)
+{
+    return bits ^ ((uint64_t)((int64_t)bits >> 63) | SIGN);
+}
+
+INLINE uint32_t short_rising(uint32_t bits)
+{
+    return bits ^ ((uint32_t)((int32_t)bits >> 31) | SHORT_SIGN);
+}
 
 /* What items are ordered by; those of SHORT_PAIRS by their places as well. */
 INLINE uint64_t key_at(const char *items, int64_t i, item_kind kind)
 {
     uint32_t low;
     uint64_t key;
-    if (kind == SHORT_KEYS) {
+    if (kind == SHORT_NUMBERS) {
         memcpy(&low, items + (size_t)i * sizeof low, sizeof low);
-        return low;
+        return short_rising(low);
     }
     memcpy(&key, items + (size_t)i * item_size(kind), sizeof key);
-    return key;
+    return kind == NUMBERS ? rising(key) : key;
 }
 
 INLINE void move_item(char *to, int64_t j, const char *from, int64_t i,
@@ -264,14 +247,20 @@ INLINE gpu_status sort_runs(const sorting *s, char *p, char *spare, int64_t n,
 INLINE gpu_status sort_kind(const sorting *s, char *p, char *spare, int64_t n,
                             int64_t *count, item_kind kind, char **result)
 {
-    int is_short = kind == SHORT_KEYS || kind == SHORT_PAIRS;
+    int is_short = kind == SHORT_NUMBERS || kind == SHORT_PAIRS;
+    if ((kind == SHORT_NUMBERS || kind == NUMBERS) && n <= AT_ONCE &&
+        gpu_cpu_vectors->sort[kind == NUMBERS]) {
+        gpu_cpu_vectors->sort[kind == NUMBERS](p, (size_t)n);
+        *result = p;
+        return goes_on(s, n * (1 + PASSES)) ? GPU_OK : GPU_INTERRUPTED;
+    }
     if (n <= SHORT_LINE) {
         *result = merge_sort(p, spare, n, kind);
         return GPU_OK;
     }
     if (take_pages(s, spare, (size_t)n * item_size(kind)) != GPU_OK ||
-        radix_sort(s, p, spare, n, count, kind != SHORT_KEYS, kind, result) !=
-            GPU_OK)
+        radix_sort(s, p, spare, n, count, kind != SHORT_NUMBERS, kind,
+                   result) != GPU_OK)
         return GPU_INTERRUPTED;
     return is_short ? GPU_OK
                     : sort_runs(s, *result, *result == p ? spare : p, n, count,
@@ -283,10 +272,10 @@ static gpu_status sort_items(const sorting *s, char *p, char *spare, int64_t n,
                              int64_t *count, char **result)
 {
     switch (s->kind) {
-    case SHORT_KEYS:
-        return sort_kind(s, p, spare, n, count, SHORT_KEYS, result);
-    case KEYS:
-        return sort_kind(s, p, spare, n, count, KEYS, result);
+    case SHORT_NUMBERS:
+        return sort_kind(s, p, spare, n, count, SHORT_NUMBERS, result);
+    case NUMBERS:
+        return sort_kind(s, p, spare, n, count, NUMBERS, result);
     case SHORT_PAIRS:
         return sort_kind(s, p, spare, n, count, SHORT_PAIRS, result);
     default:
@@ -296,28 +285,37 @@ static gpu_status sort_items(const sorting *s, char *p, char *spare, int64_t n,
 
 /* --- values with their places --------------------------------------------- */
 
-/* NaN is the largest key; -0 and +0 have one key. */
-static uint64_t key_of(double value, int descending)
+VECTORS uint64_t gpu_cpu_keys_of_double(const double *x, int64_t n,
+                                        int descending, uint64_t like,
+                                        uint64_t *key)
 {
-    uint64_t bits;
-    if (value != value)
-        return UINT64_MAX;
-    value += 0; /* -0 is 0 */
-    memcpy(&bits, &value, sizeof bits);
-    bits ^= (uint64_t)((int64_t)bits >> 63) | (uint64_t)1 << 63;
-    return descending ? ~bits : bits;
+    uint64_t turn = descending ? UINT64_MAX : 0, differ = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t bits;
+        double value = x[i] + 0; /* -0 is 0 */
+        memcpy(&bits, &value, sizeof bits);
+        bits = (bits ^ (-(bits >> 63) | SIGN)) ^ turn;
+        key[i] = x[i] != x[i] ? UINT64_MAX : bits;
+        differ |= key[i] ^ like;
+    }
+    return differ;
 }
 
-/* f32 and bool keys, in the low half. */
-static uint64_t short_key_of(float value, int descending)
+VECTORS uint64_t gpu_cpu_keys_of_float(const float *x, int64_t n,
+                                       int descending, uint64_t like,
+                                       uint64_t *key)
 {
-    uint32_t bits;
-    if (value != value)
-        return UINT32_MAX;
-    value += 0; /* -0 is 0 */
-    memcpy(&bits, &value, sizeof bits);
-    bits ^= (uint32_t)((int32_t)bits >> 31) | (uint32_t)1 << 31;
-    return descending ? (uint32_t)~bits : bits;
+    uint32_t turn = descending ? UINT32_MAX : 0, differ = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        float value = x[i] + 0;
+        memcpy(&bits, &value, sizeof bits);
+        bits = (bits ^ (-(bits >> 31) | SHORT_SIGN)) ^ turn;
+        bits = x[i] != x[i] ? UINT32_MAX : bits;
+        key[i] = bits;
+        differ |= bits ^ (uint32_t)like;
+    }
+    return differ;
 }
 
 /* Items first .. last - 1 of a line. */
@@ -325,6 +323,7 @@ static gpu_status make_pairs(const sorting *s, const gpu_view *line,
                              int64_t first, int64_t last, char *items)
 {
     piece value;
+    uint64_t key[PIECE];
     pair *wide = (pair *)(void *)items;
     uint64_t *narrow = (uint64_t *)(void *)items;
     for (; first < last; first += PIECE) {
@@ -333,13 +332,16 @@ static gpu_status make_pairs(const sorting *s, const gpu_view *line,
             return GPU_INTERRUPTED;
         gpu_cpu_load(line, first, n, s->kind == PAIRS ? GPU_F64 : GPU_F32,
                      &value);
+        if (s->kind == PAIRS)
+            gpu_cpu_keys_of_double(value.d, n, s->descending, 0, key);
+        else
+            gpu_cpu_keys_of_float(value.f, n, s->descending, 0, key);
         for (int64_t i = 0; i < n; i++) {
             uint64_t place = (uint64_t)(first + i);
             if (s->kind == PAIRS)
-                wide[place] = (pair){key_of(value.d[i], s->descending), place};
+                wide[place] = (pair){key[i], place};
             else
-                narrow[place] =
-                    short_key_of(value.f[i], s->descending) << 32 | place;
+                narrow[place] = key[i] << 32 | place;
         }
     }
     return GPU_OK;
@@ -368,12 +370,27 @@ static void take_values(const gpu_view *from, const int64_t *place, int64_t n,
     }
 }
 
+void gpu_cpu_store_places(const gpu_view *from, const gpu_view *to,
+                          const gpu_view *order, int64_t first, int64_t n,
+                          const int64_t *place)
+{
+    piece value;
+    if (to->data) {
+        take_values(from, place, n, &value);
+        gpu_cpu_store(to, first, n, from->dtype, &value);
+    }
+    int64_t i = 0;
+    do
+        value.d[i] = (double)place[i];
+    while (++i < n);
+    gpu_cpu_store(order, first, n, GPU_F64, &value);
+}
+
 /* Places first .. last - 1 of the results. */
 static gpu_status store_pairs(const sorting *s, const gpu_view *from,
                               const gpu_view *to, const gpu_view *order,
                               int64_t first, int64_t last, const char *items)
 {
-    piece value;
     int64_t place[PIECE];
     for (; first < last; first += PIECE) {
         int64_t n = gpu_cpu_smaller(last - first, PIECE);
@@ -381,109 +398,93 @@ static gpu_status store_pairs(const sorting *s, const gpu_view *from,
             return GPU_INTERRUPTED;
         for (int64_t i = 0; i < n; i++)
             place[i] = place_at(s, items, first + i);
-        if (to->data) {
-            take_values(from, place, n, &value);
-            gpu_cpu_store(to, first, n, from->dtype, &value);
-        }
-        for (int64_t i = 0; i < n; i++)
-            value.d[i] = (double)place[i];
-        gpu_cpu_store(order, first, n, GPU_F64, &value);
+        gpu_cpu_store_places(from, to, order, first, n, place);
     }
     return GPU_OK;
 }
 
-/* --- values alone ----------------------------------------------------------
- * Their keys have all of their bits: the bits' order is the numbers', NaN of
- * either sign turned round to the end. Zeros of both signs, and NaN of several
- * kinds, are put in the order of the source afterwards. */
+/* --- numbers alone ----------------------------------------------------------
+ * Zeros of both signs, in whatever order they came, and NaN are put in the
+ * order of the source afterwards. */
 
-#define NAN_CODES (((uint64_t)1 << 52) - 1) /* of a sign */
-#define SHORT_NAN_CODES (((uint32_t)1 << 23) - 1)
+/* For each type: source to items, counting; and items to values, where the
+ * order falls. */
+#define TYPED(T, BITS, SIGN_BIT)                                            \
+    VECTORS static void items_of_##T(const T *x, int64_t n, int descending, \
+                                     T *item, oddities *o)                  \
+    {                                                                       \
+        BITS nans = 0, zero = 0, minus = 0;                                 \
+        for (int64_t i = 0; i < n; i++) {                                   \
+            BITS bits;                                                      \
+            memcpy(&bits, &x[i], sizeof bits);                              \
+            zero |= bits == 0;                                              \
+            minus |= bits == (SIGN_BIT);                                    \
+            nans += x[i] != x[i];                                           \
+            T y = descending ? -x[i] : x[i];                                \
+            item[i] = x[i] != x[i] ? (T)INFINITY : y;                       \
+        }                                                                   \
+        if (zero | minus)                                                   \
+            atomic_fetch_or(&o->zeros, (int)(zero | minus << 1));           \
+        if (nans)                                                           \
+            atomic_fetch_add(&o->nans, (long long)nans);                    \
+    }                                                                       \
+    VECTORS static void turn_##T(const T *x, int64_t n, T *to)              \
+    {                                                                       \
+        for (int64_t i = 0; i < n; i++)                                     \
+            to[i] = -x[i];                                                  \
+    }
+TYPED(float, uint32_t, SHORT_SIGN)
+TYPED(double, uint64_t, SIGN)
+#undef TYPED
 
-static uint64_t whole_key_of(double value, int descending)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits ^= (uint64_t)((int64_t)bits >> 63) | (uint64_t)1 << 63;
-    return (descending ? ~bits : bits) - NAN_CODES;
-}
-
-static double value_of(uint64_t key, int descending)
-{
-    double value;
-    uint64_t bits = descending ? ~(key + NAN_CODES) : key + NAN_CODES;
-    bits ^= ~(uint64_t)((int64_t)bits >> 63) | (uint64_t)1 << 63;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static uint32_t short_whole_key_of(float value, int descending)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits ^= (uint32_t)((int32_t)bits >> 31) | (uint32_t)1 << 31;
-    return (descending ? ~bits : bits) - SHORT_NAN_CODES;
-}
-
-static float short_value_of(uint32_t key, int descending)
-{
-    float value;
-    uint32_t bits = key + SHORT_NAN_CODES;
-    bits = descending ? ~bits : bits;
-    bits ^= ~(uint32_t)((int32_t)bits >> 31) | (uint32_t)1 << 31;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* Items first .. last - 1 of a line. */
-static gpu_status make_keys(const sorting *s, const gpu_view *line,
-                            int64_t first, int64_t last, char *items)
+gpu_status gpu_cpu_make_numbers(const sorting *s, const gpu_view *line,
+                                int64_t first, int64_t last, char *items,
+                                oddities *o)
 {
     piece value;
-    uint64_t *wide = (uint64_t *)(void *)items;
-    uint32_t *narrow = (uint32_t *)(void *)items;
-    int is_wide = s->kind == KEYS;
+    int is_wide = s->kind == NUMBERS;
     for (; first < last; first += PIECE) {
         int64_t n = gpu_cpu_smaller(last - first, PIECE);
         if (!goes_on(s, n))
             return GPU_INTERRUPTED;
         gpu_cpu_load(line, first, n, is_wide ? GPU_F64 : GPU_F32, &value);
-        for (int64_t i = 0; is_wide && i < n; i++)
-            wide[first + i] = whole_key_of(value.d[i], s->descending);
-        for (int64_t i = 0; !is_wide && i < n; i++)
-            narrow[first + i] = short_whole_key_of(value.f[i], s->descending);
+        void *to = items + (size_t)first * item_size(s->kind);
+        if (is_wide)
+            items_of_double(value.d, n, s->descending, to, o);
+        else
+            items_of_float(value.f, n, s->descending, to, o);
     }
     return GPU_OK;
 }
 
-static gpu_status store_keys(const sorting *s, const gpu_view *to,
-                             int64_t first, int64_t last, const char *items)
+gpu_status gpu_cpu_store_numbers(const sorting *s, const gpu_view *to,
+                                 int64_t first, int64_t last, const char *items)
 {
     piece value;
-    const uint64_t *wide = (const uint64_t *)(const void *)items;
-    const uint32_t *narrow = (const uint32_t *)(const void *)items;
-    int is_wide = s->kind == KEYS;
+    int is_wide = s->kind == NUMBERS;
     for (; first < last; first += PIECE) {
         int64_t n = gpu_cpu_smaller(last - first, PIECE);
+        const void *from = items + (size_t)first * item_size(s->kind);
         if (!goes_on(s, n))
             return GPU_INTERRUPTED;
-        for (int64_t i = 0; is_wide && i < n; i++)
-            value.d[i] = value_of(wide[first + i], s->descending);
-        for (int64_t i = 0; !is_wide && i < n; i++)
-            value.f[i] = short_value_of(narrow[first + i], s->descending);
-        gpu_cpu_store(to, first, n, is_wide ? GPU_F64 : GPU_F32, &value);
+        if (s->descending && is_wide)
+            turn_double(from, n, value.d);
+        else if (s->descending)
+            turn_float(from, n, value.f);
+        gpu_cpu_store(to, first, n, is_wide ? GPU_F64 : GPU_F32,
+                      s->descending ? &value : from);
     }
     return GPU_OK;
 }
 
-/* Where the first key stands that is not below `key`. */
-static int64_t find_key(const sorting *s, const char *keys, int64_t n,
+/* Where the first item stands that is not below `key`. */
+static int64_t find_key(const sorting *s, const char *items, int64_t n,
                         uint64_t key)
 {
     int64_t low = 0;
     while (low < n) {
         int64_t middle = low + (n - low) / 2;
-        if (key_at(keys, middle, s->kind) < key)
+        if (key_at(items, middle, s->kind) < key)
             low = middle + 1;
         else
             n = middle;
@@ -491,33 +492,24 @@ static int64_t find_key(const sorting *s, const char *keys, int64_t n,
     return low;
 }
 
-/* The places of what equals zero, or is NaN, when not all of them are the
- * same; else -1. */
-typedef struct mixture {
-    int64_t zeros, nans;
-} mixture;
-
-static mixture find_mixture(const sorting *s, const char *keys, int64_t n)
+int64_t gpu_cpu_find_zero(const sorting *s, const char *items, int64_t n)
 {
-    int down = s->descending, wide = s->from.dtype == GPU_F64;
-    double zero = down ? 0.0 : -0.0, last = down ? -INFINITY : INFINITY;
-    uint64_t first =
-        wide ? whole_key_of(zero, down) : short_whole_key_of((float)zero, down);
-    uint64_t number =
-        wide ? whole_key_of(last, down) : short_whole_key_of((float)last, down);
-    mixture m = {find_key(s, keys, n, first), find_key(s, keys, n, number + 1)};
-    int64_t end = find_key(s, keys, n, first + 2);
-    if (m.zeros == end ||
-        key_at(keys, m.zeros, s->kind) == key_at(keys, end - 1, s->kind))
-        m.zeros = -1;
-    if (m.nans == n ||
-        key_at(keys, m.nans, s->kind) == key_at(keys, n - 1, s->kind))
-        m.nans = -1;
+    return find_key(s, items, n,
+                    s->kind == NUMBERS ? rising(SIGN)
+                                       : (uint64_t)short_rising(SHORT_SIGN));
+}
+
+static mixture find_mixture(const sorting *s, const char *items, int64_t n,
+                            const oddities *o)
+{
+    mixture m = {-1, o->nans > 0 ? n - o->nans : -1};
+    if (o->zeros == 3)
+        m.zeros = gpu_cpu_find_zero(s, items, n);
     return m;
 }
 
-static gpu_status mend_mixture(const sorting *s, const gpu_view *from,
-                               const gpu_view *to, mixture m)
+gpu_status gpu_cpu_mend_mixture(const sorting *s, const gpu_view *from,
+                                const gpu_view *to, mixture m)
 {
     piece value;
     gpu_dtype type = from->dtype;
@@ -530,7 +522,7 @@ static gpu_status mend_mixture(const sorting *s, const gpu_view *from,
             double x = type == GPU_F64 ? value.d[i] : (double)value.f[i];
             const void *at = type == GPU_F64 ? (const void *)&value.d[i]
                                              : (const void *)&value.f[i];
-            if (x == 0 && m.zeros >= 0)
+            if (x == 0 && m.zeros >= 0 && m.zeros < to->cols)
                 gpu_cpu_store(to, m.zeros++, 1, type, at);
             else if (x != x && m.nans >= 0)
                 gpu_cpu_store(to, m.nans++, 1, type, at);
@@ -542,16 +534,13 @@ static gpu_status mend_mixture(const sorting *s, const gpu_view *from,
 /* --- a line -----------------------------------------------------------------
  */
 
-typedef struct line_views {
-    gpu_view from, to, order;
-} line_views;
-
-static line_views line_of(const sorting *s, int64_t line)
+line_views gpu_cpu_line_of(const sorting *s, int64_t line, oddities *odd)
 {
     int64_t n = s->from.cols;
-    line_views v = {gpu_cpu_part(&s->from, line, 0, 1, n), s->to, s->order};
+    line_views v = {gpu_cpu_part(&s->from, line, 0, 1, n), s->to, s->order,
+                    odd};
     if (s->to.data)
-        v.to = gpu_cpu_part(&s->to, line, 0, 1, n);
+        v.to = gpu_cpu_part(&s->to, line, 0, 1, s->to.cols);
     if (s->order.data)
         v.order = gpu_cpu_part(&s->order, line, 0, 1, n);
     return v;
@@ -560,8 +549,9 @@ static line_views line_of(const sorting *s, int64_t line)
 static gpu_status make_items(const sorting *s, const line_views *v,
                              int64_t first, int64_t last, char *items)
 {
-    return s->order.data ? make_pairs(s, &v->from, first, last, items)
-                         : make_keys(s, &v->from, first, last, items);
+    return s->order.data
+               ? make_pairs(s, &v->from, first, last, items)
+               : gpu_cpu_make_numbers(s, &v->from, first, last, items, v->odd);
 }
 
 static gpu_status store_items(const sorting *s, const line_views *v,
@@ -569,28 +559,28 @@ static gpu_status store_items(const sorting *s, const line_views *v,
 {
     return s->order.data
                ? store_pairs(s, &v->from, &v->to, &v->order, first, last, items)
-               : store_keys(s, &v->to, first, last, items);
+               : gpu_cpu_store_numbers(s, &v->to, first, last, items);
 }
 
-/* With all of the line sorted and stored. */
-static gpu_status end_line(const sorting *s, const line_views *v,
-                           const char *items)
+gpu_status gpu_cpu_end_line(const sorting *s, const line_views *v,
+                            const char *items)
 {
     if (s->order.data)
         return GPU_OK;
-    mixture m = find_mixture(s, items, s->from.cols);
+    mixture m = find_mixture(s, items, s->from.cols, v->odd);
     if (m.zeros < 0 && m.nans < 0)
         return GPU_OK;
-    return mend_mixture(s, &v->from, &v->to, m);
+    return gpu_cpu_mend_mixture(s, &v->from, &v->to, m);
 }
 
 /* room: of line_bytes. */
-static gpu_status sort_line(const sorting *s, int64_t line, char *room,
-                            int64_t *count)
+static gpu_status sort_by_passes(const sorting *s, int64_t line, char *room,
+                                 int64_t *count)
 {
     int64_t n = s->from.cols;
     size_t bytes = (size_t)n * item_size(s->kind);
-    line_views v = line_of(s, line);
+    oddities odd = {0, 0};
+    line_views v = gpu_cpu_line_of(s, line, &odd);
     char *sorted;
     gpu_status status = make_items(s, &v, 0, n, room);
     if (status == GPU_OK)
@@ -598,7 +588,7 @@ static gpu_status sort_line(const sorting *s, int64_t line, char *room,
     if (status == GPU_OK)
         status = store_items(s, &v, 0, n, sorted);
     if (status == GPU_OK)
-        status = end_line(s, &v, sorted);
+        status = gpu_cpu_end_line(s, &v, sorted);
     return status;
 }
 
@@ -607,22 +597,33 @@ static size_t line_bytes(const sorting *s)
     return (size_t)s->from.cols * 2 * item_size(s->kind);
 }
 
+/* room: of line_bytes. */
+static gpu_status sort_line(const sorting *s, int64_t line, char *room,
+                            int64_t *count)
+{
+    gpu_status status = GPU_UNSUPPORTED;
+    if (gpu_cpu_fits_packed(s) && s->from.cols <= AT_ONCE)
+        status = gpu_cpu_sort_packed_line(s, line, room);
+    return status == GPU_UNSUPPORTED ? sort_by_passes(s, line, room, count)
+                                     : status;
+}
+
 /* --- a long line, on all cores ----------------------------------------------
  */
 
 enum {
     LONG_LINE = 1 << 16,
-    BUCKET = 1 << 17,  /* items, about */
-    MOST_LEVELS = 9,   /* of the tree of splitters */
-    SAMPLES = 16,      /* a bucket */
-    CHUNK = 1 << 16,   /* items at least, */
-    MOST_CHUNKS = 256, /* and so many at most */
-    TOGETHER = 8       /* items that go down the tree side by side */
+    BUCKET = 1 << 17, /* items, about */
+    MOST_LEVELS = 9,  /* of the tree of splitters */
+    SAMPLES = 16,     /* a bucket */
+    CHUNK = 1 << 16,  /* items at least */
+    TOGETHER = 8      /* items that go down the tree side by side */
 };
 
 typedef struct long_line {
     const sorting *s;
     line_views v;
+    oddities odd;
     int64_t n, chunk, chunks;
     int levels, buckets;
     uint64_t tree[1 << MOST_LEVELS]; /* splitters, from 1 on: those of the two
@@ -727,14 +728,17 @@ static gpu_status classify_chunks(void *context, int64_t first, int64_t last)
         if (!goes_on(l->s, to - from))
             return GPU_INTERRUPTED;
         switch (l->s->kind) {
-        case SHORT_KEYS:
-            classify(l, from, to, count, SHORT_KEYS);
+        case SHORT_NUMBERS:
+            classify(l, from, to, count, SHORT_NUMBERS);
             break;
-        case PAIRS:
-            classify(l, from, to, count, PAIRS);
+        case NUMBERS:
+            classify(l, from, to, count, NUMBERS);
+            break;
+        case SHORT_PAIRS:
+            classify(l, from, to, count, SHORT_PAIRS);
             break;
         default:
-            classify(l, from, to, count, KEYS);
+            classify(l, from, to, count, PAIRS);
         }
     }
     return GPU_OK;
@@ -772,14 +776,14 @@ static gpu_status scatter_chunks(void *context, int64_t first, int64_t last)
         if (!goes_on(l->s, to - from))
             return GPU_INTERRUPTED;
         switch (l->s->kind) {
-        case SHORT_KEYS:
-            scatter(l, from, to, place, SHORT_KEYS);
+        case SHORT_NUMBERS:
+            scatter(l, from, to, place, SHORT_NUMBERS);
             break;
         case PAIRS:
             scatter(l, from, to, place, PAIRS);
             break;
         default:
-            scatter(l, from, to, place, KEYS);
+            scatter(l, from, to, place, NUMBERS);
         }
     }
     return GPU_OK;
@@ -822,7 +826,7 @@ static gpu_status run_stages(long_line *l)
         status = gpu_cpu_parallel(l->buckets, l->n, sort_buckets, l);
     if (status != GPU_OK)
         return status;
-    status = end_line(l->s, &l->v, l->spare);
+    status = gpu_cpu_end_line(l->s, &l->v, l->spare);
     return status == GPU_OK ? status : gpu_cpu_stop(status);
 }
 
@@ -838,7 +842,9 @@ static gpu_status sort_long_line(const sorting *s, int64_t line)
         return gpu_cpu_stop(GPU_MEMORY);
     long_line *l = room;
     l->s = s;
-    l->v = line_of(s, line);
+    l->odd.zeros = 0;
+    l->odd.nans = 0;
+    l->v = gpu_cpu_line_of(s, line, &l->odd);
     l->n = n;
     l->levels = 1;
     while (l->levels < MOST_LEVELS && n >> l->levels > BUCKET)
@@ -927,7 +933,7 @@ static item_kind kind_of(const sorting *s)
 {
     int is_wide = s->from.dtype == GPU_F64;
     if (!s->order.data)
-        return is_wide ? KEYS : SHORT_KEYS;
+        return is_wide ? NUMBERS : SHORT_NUMBERS;
     return is_wide || s->from.cols > UINT32_MAX ? PAIRS : SHORT_PAIRS;
 }
 
@@ -935,6 +941,13 @@ static item_kind kind_of(const sorting *s)
 static int is_long(const sorting *s)
 {
     return s->from.cols > LONG_LINE && s->from.rows < gpu_cpu_threads();
+}
+
+/* A line alone, on the caller's thread. */
+static gpu_status sort_one(const sorting *s, int64_t line)
+{
+    gpu_status status = sort_lines((void *)(uintptr_t)s, line, line + 1);
+    return status == GPU_OK ? status : gpu_cpu_stop(status);
 }
 
 /* How often an element of a long line is touched by what counts it: made,
@@ -961,14 +974,31 @@ gpu_status gpu_cpu_sort(void *device, int axis, int descending,
         s.order = gpu_cpu_turned(s.order);
     }
     s.kind = kind_of(&s);
-    if (!is_long(&s) && s.from.rows > 1)
+    int in_vectors = gpu_cpu_fits_vectors(&s);
+    if (!in_vectors && !is_long(&s) && s.from.rows > 1)
         return gpu_cpu_parallel(s.from.rows, n, sort_lines, &s);
     s.is_counted = gpu_cpu_begin_stage(n * TOUCHES);
-    if (!is_long(&s))
-        status = gpu_cpu_parallel(1, n, sort_lines, &s);
-    else
-        for (int64_t i = 0; i < s.from.rows && status == GPU_OK; i++)
-            status = sort_long_line(&s, i);
+    for (int64_t i = 0; i < s.from.rows && status == GPU_OK; i++) {
+        status = in_vectors ? gpu_cpu_sort_in_vectors(&s, i, s.from.cols)
+                            : GPU_UNSUPPORTED;
+        if (status == GPU_UNSUPPORTED)
+            status = is_long(&s) ? sort_long_line(&s, i) : sort_one(&s, i);
+    }
+    gpu_cpu_end_stage(s.is_counted);
+    return status;
+}
+
+gpu_status gpu_cpu_first_numbers(int descending, const gpu_view *from,
+                                 const gpu_view *to)
+{
+    sorting s = {.descending = descending, .from = *from, .to = *to};
+    gpu_status status = GPU_OK;
+    s.kind = kind_of(&s);
+    if (to->cols >= from->cols || !gpu_cpu_fits_vectors(&s))
+        return GPU_UNSUPPORTED;
+    s.is_counted = gpu_cpu_begin_stage(from->rows * from->cols * TOUCHES);
+    for (int64_t i = 0; i < from->rows && status == GPU_OK; i++)
+        status = gpu_cpu_sort_in_vectors(&s, i, to->cols);
     gpu_cpu_end_stage(s.is_counted);
     return status;
 }

@@ -28,6 +28,9 @@
 
 enum { METIS_VERSION = 5 };
 
+/* Address space of all of them, and of what they are linked to. */
+static const size_t LIBRARIES = (size_t)128 << 20;
+
 #define POINTER(function) __typeof__(function) *function
 static struct umfpack {
     POINTER(umfpack_dl_defaults);
@@ -162,6 +165,10 @@ static gpu_status load(struct library *l)
     gpu_status status = gpu_cpu_load_blas("solve", without);
     if (status != GPU_OK)
         return status;
+    if (!gpu_cpu_has_room(LIBRARIES))
+        return gpu_cpu_host->fail(
+            GPU_MEMORY, "solve: out of memory to load SuiteSparse with; %s",
+            without);
     snprintf(name, sizeof name, "lib%s.so.%d", l->name, l->version);
     load_parts();
     void *file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -243,14 +250,28 @@ static gpu_status refuse_odd(const gpu_csr *s, int64_t entry)
                               (long long)s->columns[entry] + 1);
 }
 
+/* Factors have entries where the matrix has none, often many times as many. */
+static gpu_status refuse_memory(const gpu_csr *s)
+{
+    const char *instead =
+        s->rows != s->cols
+            ? "lsqr(S, b) does"
+            : "gmres(S, b), or cg(S, b) where S is positive definite, does";
+    return gpu_cpu_host->fail(GPU_MEMORY,
+                              "solve: out of memory for factors of %lldx%lld "
+                              "with %lld entries, which fill in; %s without",
+                              (long long)s->rows, (long long)s->cols,
+                              (long long)s->count, instead);
+}
+
 /* --- UMFPACK -------------------------------------------------------------- */
 
-static gpu_status check_umfpack(int64_t status)
+static gpu_status check_umfpack(const gpu_csr *s, int64_t status)
 {
     if (status >= 0)
         return GPU_OK;
     if (status == UMFPACK_ERROR_out_of_memory)
-        return gpu_cpu_stop(GPU_MEMORY);
+        return refuse_memory(s);
     return gpu_cpu_host->fail(GPU_UNSUPPORTED, "solve: UMFPACK says %lld",
                               (long long)status);
 }
@@ -273,7 +294,7 @@ static gpu_status factor_lu(factors *f, const gpu_csr *s,
             : umfpack.umfpack_dl_symbolic(n, n, f->starts, f->columns,
                                           s->values, &symbolic, control, info);
     if (done < 0)
-        return check_umfpack(done);
+        return check_umfpack(s, done);
     if (gpu_cpu_interrupted())
         done = 0;
     else if (f->is_complex)
@@ -288,7 +309,7 @@ static gpu_status factor_lu(factors *f, const gpu_csr *s,
     else
         umfpack.umfpack_dl_free_symbolic(&symbolic);
     if (done < 0)
-        return check_umfpack(done);
+        return check_umfpack(s, done);
     if (!f->numeric)
         return gpu_cpu_stop(GPU_INTERRUPTED);
     told->trouble = done == UMFPACK_WARNING_singular_matrix
@@ -305,23 +326,24 @@ static gpu_status solve_lu(factors *f, const gpu_csr *s, int turned,
     int system = turned ? UMFPACK_A : UMFPACK_Aat;
     umfpack.umfpack_dl_defaults(control);
     return check_umfpack(
-        f->is_complex
-            ? umfpack.umfpack_zl_solve(system, f->starts, f->columns, s->values,
-                                       NULL, x, NULL, b, NULL, f->numeric,
-                                       control, info)
-            : umfpack.umfpack_dl_solve(system, f->starts, f->columns, s->values,
-                                       x, b, f->numeric, control, info));
+        s, f->is_complex ? umfpack.umfpack_zl_solve(
+                               system, f->starts, f->columns, s->values, NULL,
+                               x, NULL, b, NULL, f->numeric, control, info)
+                         : umfpack.umfpack_dl_solve(system, f->starts,
+                                                    f->columns, s->values, x, b,
+                                                    f->numeric, control, info));
 }
 
 /* --- CHOLMOD -------------------------------------------------------------- */
 
-static gpu_status check_cholmod(const factors *f, const char *library)
+static gpu_status check_cholmod(const factors *f, const gpu_csr *s,
+                                const char *library)
 {
     int status = f->common.status;
     if (status >= 0)
         return GPU_OK;
     if (status == CHOLMOD_OUT_OF_MEMORY)
-        return gpu_cpu_stop(GPU_MEMORY);
+        return refuse_memory(s);
     return gpu_cpu_host->fail(GPU_UNSUPPORTED, "solve: %s says %d", library,
                               status);
 }
@@ -383,11 +405,11 @@ static gpu_status factor_chol(factors *f, const gpu_csr *s,
     cholmod_sparse columns = as_columns(f, s, 1);
     f->triangle = cholmod.cholmod_l_analyze(&columns, &f->common);
     if (!f->triangle)
-        return check_cholmod(f, "CHOLMOD");
+        return check_cholmod(f, s, "CHOLMOD");
     if (gpu_cpu_interrupted())
         return gpu_cpu_stop(GPU_INTERRUPTED);
     cholmod.cholmod_l_factorize(&columns, f->triangle, &f->common);
-    status = check_cholmod(f, "CHOLMOD");
+    status = check_cholmod(f, s, "CHOLMOD");
     if (status != GPU_OK)
         return status;
     if (f->triangle->minor < f->triangle->n)
@@ -431,7 +453,7 @@ static gpu_status factor_qr(factors *f, const gpu_csr *s,
         SPQR_ORDERING_DEFAULT, tolerance_of(s, told->is_single), &columns,
         &f->common);
     if (!f->orthogonal)
-        return check_cholmod(f, "SPQR");
+        return check_cholmod(f, s, "SPQR");
     told->rank = (int64_t)f->common.SPQR_istat[RANK];
     told->count = (int64_t)(f->common.SPQR_istat[0] + f->common.SPQR_istat[1]);
     return GPU_OK;
@@ -468,7 +490,7 @@ static gpu_status factor_by(factors *f, const gpu_csr *s,
     f->starts = widen(s->starts, s->rows + 1);
     f->columns = widen(s->columns, s->count);
     if (!f->starts || !f->columns)
-        return gpu_cpu_stop(GPU_MEMORY);
+        return refuse_memory(s);
     switch (f->how) {
     case GPU_SPARSE_LU:
         return factor_lu(f, s, told);
@@ -512,8 +534,8 @@ static gpu_status solve_all(factors *f, const gpu_csr *s, int turned,
                                : cholmod.cholmod_l_solve(CHOLMOD_A, f->triangle,
                                                          &right, &f->common);
     if (!found) {
-        gpu_status status = check_cholmod(f, "SuiteSparse");
-        return status == GPU_OK ? gpu_cpu_stop(GPU_MEMORY) : status;
+        gpu_status status = check_cholmod(f, s, "SuiteSparse");
+        return status == GPU_OK ? GPU_MEMORY : status;
     }
     size_t line = found->nrow * gpu_cpu_size(s->dtype);
     for (size_t i = 0; i < found->ncol; i++)
@@ -523,25 +545,41 @@ static gpu_status solve_all(factors *f, const gpu_csr *s, int turned,
     return GPU_OK;
 }
 
+/* By UMFPACK, which takes one at a time. */
+static gpu_status solve_each(factors *f, const gpu_csr *s, int turned,
+                             const double *b, double *x, int64_t count)
+{
+    int64_t line = s->rows * (f->is_complex ? 2 : 1);
+    gpu_status status = GPU_OK;
+    for (int64_t i = 0; i < count && status == GPU_OK; i++) {
+        status = solve_lu(f, s, turned, b + i * line, x + i * line);
+        if (status == GPU_OK && gpu_cpu_interrupted())
+            status = gpu_cpu_stop(GPU_INTERRUPTED);
+    }
+    return status;
+}
+
+/* The factors are there. */
+static gpu_status refuse_solving(const gpu_csr *s, int64_t count)
+{
+    return gpu_cpu_host->fail(
+        GPU_MEMORY, "solve: out of memory for %lld right side%s of %lld%s",
+        (long long)count, count == 1 ? "" : "s", (long long)s->rows,
+        count == 1 ? "" : "; fewer at a time take less");
+}
+
 gpu_status gpu_cpu_sparse_solve(void *device, void *made, const gpu_csr *s,
                                 int turned, const void *b, void *x,
                                 int64_t count)
 {
     factors *f = made;
-    int64_t line = s->rows * (f->is_complex ? 2 : 1);
-    gpu_status status = GPU_OK;
+    gpu_status status;
     (void)device;
     if (f->band) {
-        memcpy(x, b, (size_t)(line * count) * sizeof(double));
+        memcpy(x, b, (size_t)(s->rows * count) * gpu_cpu_size(s->dtype));
         return gpu_cpu_band_solve(f->band, turned, x, count);
     }
-    if (f->how != GPU_SPARSE_LU)
-        return solve_all(f, s, turned, b, x, count);
-    for (int64_t i = 0; i < count && status == GPU_OK; i++) {
-        status = solve_lu(f, s, turned, (const double *)b + i * line,
-                          (double *)x + i * line);
-        if (status == GPU_OK && gpu_cpu_interrupted())
-            status = gpu_cpu_stop(GPU_INTERRUPTED);
-    }
-    return status;
+    status = f->how == GPU_SPARSE_LU ? solve_each(f, s, turned, b, x, count)
+                                     : solve_all(f, s, turned, b, x, count);
+    return status == GPU_MEMORY ? refuse_solving(s, count) : status;
 }

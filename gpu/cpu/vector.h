@@ -35,7 +35,7 @@ typedef struct gpu_cpu_product {
     int64_t c_row;
     double alpha, beta;
 } gpu_cpu_product;
-enum { GPU_CPU_CORNER = 16 };
+enum { GPU_CPU_CORNER = 16, GPU_CPU_SPLIT = 1024, GPU_CPU_BEHIND = 32 };
 typedef void gpu_cpu_multiply(const gpu_cpu_product *t);
 
 typedef struct gpu_cpu_vector {
@@ -118,6 +118,18 @@ typedef struct gpu_cpu_vector {
      * there are ones on it, and nothing below. */
     void (*solve_rows[2])(void *x, int64_t x_row, int64_t rows, const void *u,
                           int64_t u_row, int64_t n);
+    /* n numbers in order, none of them NaN; zeros of both signs are alike.
+     * NULL: there is none that is faster than passes by digits. */
+    void (*sort[2])(void *x, size_t n);
+    /* The same are parted about one of them, with the bits of pivot_bits set:
+     * those up to it come first, or those below it where none is above. How
+     * many they are; 0 where all are alike. n: GPU_CPU_SPLIT at least. NULL:
+     * as sort. */
+    size_t (*split[2])(void *x, size_t n, uint64_t pivot_bits);
+    /* Of n elements those whose byte of 0 and 1 is 1; returns how many. What is
+     * behind them in `to` is written to, up to GPU_CPU_BEHIND bytes. NULL: one
+     * by one is as fast. */
+    size_t (*pack[2])(void *to, const void *x, const uint8_t *truth, size_t n);
     /* Philox4x32-10: the words of blocks first .. first + n - 1. */
     void (*philox)(uint32_t (*to)[4], uint64_t first, size_t n, uint64_t call,
                    uint64_t seed);
@@ -127,6 +139,16 @@ typedef struct gpu_cpu_vector {
 
 extern const gpu_cpu_vector gpu_cpu_vector_base, gpu_cpu_vector_avx2,
     gpu_cpu_vector_avx512;
+
+/* What tables for AVX2 and AVX-512 share, in vector_sort.c. */
+void gpu_cpu_sort_numbers_f32(void *x, size_t n);
+void gpu_cpu_sort_numbers_f64(void *x, size_t n);
+size_t gpu_cpu_split_numbers_f32(void *x, size_t n, uint64_t pivot_bits);
+size_t gpu_cpu_split_numbers_f64(void *x, size_t n, uint64_t pivot_bits);
+size_t gpu_cpu_pack_f32(void *to, const void *x, const uint8_t *truth,
+                        size_t n);
+size_t gpu_cpu_pack_f64(void *to, const void *x, const uint8_t *truth,
+                        size_t n);
 
 /* The table in use. */
 extern const gpu_cpu_vector *gpu_cpu_vectors;

@@ -12,6 +12,8 @@
 #define TABLE gpu_cpu_vector_avx2
 #define TABLE_NAME "AVX2"
 #define USE_SLEEF
+#define HAS_SORT
+#define MULTIPLY_32(a, b) (blocks) _mm256_mul_epu32((__m256i)(a), (__m256i)(b))
 #define REGISTER 32
 #define TILE_ROWS 6
 #define ADD_PRODUCT_f32(sum, x, y) _mm256_fmadd_ps(x, y, sum)
@@ -33,9 +35,11 @@
 #define FUSED
 #define MIN_f32(x, y) _mm256_min_ps(x, y)
 #define MAX_f32(x, y) _mm256_max_ps(x, y)
+#define UNORDERED_f32(x, y) _mm256_cmp_ps(x, y, _CMP_UNORD_Q)
 #define SCALED_f32(x, k) scaled_f32(x, k)
 #define MIN_f64(x, y) _mm256_min_pd(x, y)
 #define MAX_f64(x, y) _mm256_max_pd(x, y)
+#define UNORDERED_f64(x, y) _mm256_cmp_pd(x, y, _CMP_UNORD_Q)
 #define SCALED_f64(x, k) scaled_f64(x, k)
 #define ROOT_f32(x) _mm256_sqrt_ps(x)
 #define INVERSE_f32(x) (1 / (x))
@@ -50,6 +54,43 @@
 #define NARROWED(low, high)                                            \
     _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(low)), \
                          _mm256_cvtpd_ps(high), 1)
+#define BYTES_OF_f32(to, masks) bytes_of_f32(to, (const __m256i *)(masks))
+#define BYTES_OF_f64(to, masks) bytes_of_f64(to, (const __m256i *)(masks))
+
+/* Of 32 masks bytes of 0 and 1. Packing goes on in each half of a register, so
+ * that at the end pieces of both halves take turns. */
+static inline void bytes_of_f32(uint8_t *to, const __m256i masks[4])
+{
+    __m256i low = _mm256_packs_epi32(masks[0], masks[1]);
+    __m256i high = _mm256_packs_epi32(masks[2], masks[3]);
+    __m256i ones =
+        _mm256_and_si256(_mm256_packs_epi16(low, high), _mm256_set1_epi8(1));
+    __m128i first = _mm256_castsi256_si128(ones);
+    __m128i second = _mm256_extracti128_si256(ones, 1);
+    _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi32(first, second));
+    _mm_storeu_si128((__m128i *)to + 1, _mm_unpackhi_epi32(first, second));
+}
+
+static inline __m256i even_words(__m256i x, __m256i y)
+{
+    return _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castsi256_ps(x),
+                                                 _mm256_castsi256_ps(y), 0x88));
+}
+
+static inline void bytes_of_f64(uint8_t *to, const __m256i masks[8])
+{
+    __m256i low = _mm256_packs_epi32(even_words(masks[0], masks[1]),
+                                     even_words(masks[2], masks[3]));
+    __m256i high = _mm256_packs_epi32(even_words(masks[4], masks[5]),
+                                      even_words(masks[6], masks[7]));
+    __m256i ones =
+        _mm256_and_si256(_mm256_packs_epi16(low, high), _mm256_set1_epi8(1));
+    __m128i first = _mm256_castsi256_si128(ones);
+    __m128i second = _mm256_extracti128_si256(ones, 1);
+    _mm_storeu_si128((__m128i *)to, _mm_unpacklo_epi16(first, second));
+    _mm_storeu_si128((__m128i *)to + 1, _mm_unpackhi_epi16(first, second));
+}
+
 #include "vector_body.h"
 #else
 const gpu_cpu_vector gpu_cpu_vector_avx2 = {0};

@@ -12,6 +12,8 @@
 #define TABLE gpu_cpu_vector_avx512
 #define TABLE_NAME "AVX-512"
 #define USE_SLEEF
+#define HAS_SORT
+#define MULTIPLY_32(a, b) (blocks) _mm512_mul_epu32((__m512i)(a), (__m512i)(b))
 #define REGISTER 64
 #define TILE_ROWS 8
 #define ADD_PRODUCT_f32(sum, x, y) _mm512_fmadd_ps(x, y, sum)

@@ -8,6 +8,7 @@
 #include <sleef.h>
 #define TABLE_NAME "SSE2"
 #define USE_SLEEF
+#define MULTIPLY_32(a, b) (blocks) _mm_mul_epu32((__m128i)(a), (__m128i)(b))
 #define LANES_f32 4
 #define LOAD_f32(p) _mm_loadu_ps(p)
 #define STORE_f32(p, v) _mm_storeu_ps(p, v)

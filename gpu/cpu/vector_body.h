@@ -102,6 +102,17 @@
 #define LOOP_OF_pow 0, F64_LOOP
 #endif
 
+/* Comparisons whose masks become bytes by hand, where that is told. */
+#ifdef BYTES_OF_f32
+#define TRUTH_OF_lt 0, COMPARED
+#define TRUTH_OF_le 0, COMPARED
+#define TRUTH_OF_gt 0, COMPARED
+#define TRUTH_OF_ge 0, COMPARED
+#define TRUTH_OF_eq 0, COMPARED
+#define TRUTH_OF_ne 0, COMPARED
+#define TRUTH_OF_signbit 0, SIGN_TRUTH
+#endif
+
 #define LIBM_exp(x) 0, BETWEEN(x, 709.78, 709.79)
 
 #define LIBM_sinh(x) 0, SIZE_BETWEEN(x, LIMIT(88, 709), LIMIT(90, 711))
@@ -168,9 +179,15 @@ static inline long double lgamma_ofl(long double x)
 #define SLEEF SLEEF_f64
 #define MIN MIN_f64
 #define MAX MAX_f64
+#ifdef UNORDERED_f64
+#define UNORDERED UNORDERED_f64
+#endif
 #define SCALED SCALED_f64
 #define INVERSE INVERSE_f64
 #define ROOT ROOT_f64
+#ifdef BYTES_OF_f64
+#define BYTES_OF BYTES_OF_f64
+#endif
 #endif
 #include "vector_loops.h"
 
@@ -218,11 +235,59 @@ static size_t count_bytes(const uint8_t *x, size_t n)
     return sum;
 }
 
+#ifdef MULTIPLY_32
+enum { BLOCKS = REGISTER / 8, SIDE_BY_SIDE = 2 };
+
+typedef uint64_t blocks __attribute__((vector_size(REGISTER)));
+
+/* So many registers of blocks of Philox from `first` on. A word has 64 bits, of
+ * which the lower half counts: what products leave above it is never read. */
+static void philox_blocks(uint32_t (*to)[4], uint64_t first, uint64_t call,
+                          uint64_t seed)
+{
+    blocks c[SIDE_BY_SIDE][4], zero = {0}, place = zero;
+    blocks k0 = zero + (uint32_t)seed, k1 = zero + (seed >> 32);
+    blocks m0 = zero + PHILOX_M4x32_0, m1 = zero + PHILOX_M4x32_1;
+    for (int l = 0; l < BLOCKS; l++)
+        place[l] = first + (uint64_t)l;
+    for (int s = 0; s < SIDE_BY_SIDE; s++) {
+        c[s][0] = place + (uint64_t)(s * BLOCKS);
+        c[s][1] = c[s][0] >> 32;
+        c[s][2] = zero + (uint32_t)call;
+        c[s][3] = zero + (call >> 32);
+    }
+    for (int round = 0; round < philox4x32_rounds; round++) {
+        for (int s = 0; s < SIDE_BY_SIDE; s++) {
+            blocks x = MULTIPLY_32(c[s][0], m0), y = MULTIPLY_32(c[s][2], m1);
+            c[s][0] = y >> 32 ^ c[s][1] ^ k0;
+            c[s][1] = y;
+            c[s][2] = x >> 32 ^ c[s][3] ^ k1;
+            c[s][3] = x;
+        }
+        k0 += PHILOX_W32_0;
+        k1 += PHILOX_W32_1;
+    }
+    for (int s = 0; s < SIDE_BY_SIDE; s++) {
+        blocks front = (c[s][0] & UINT32_MAX) | c[s][1] << 32;
+        blocks back = (c[s][2] & UINT32_MAX) | c[s][3] << 32;
+        for (int l = 0; l < BLOCKS; l++) {
+            uint64_t pair[] = {front[l], back[l]};
+            memcpy(to[s * BLOCKS + l], pair, sizeof pair);
+        }
+    }
+}
+#endif
+
 static void philox(uint32_t (*to)[4], uint64_t first, size_t n, uint64_t call,
                    uint64_t seed)
 {
     philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
     uint32_t call_low = (uint32_t)call, call_high = (uint32_t)(call >> 32);
+#ifdef MULTIPLY_32
+    enum { STEP = SIDE_BY_SIDE * BLOCKS };
+    for (; n >= STEP; n -= STEP, to += STEP, first += STEP)
+        philox_blocks(to, first, call, seed);
+#endif
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
         uint64_t block = first + i;
@@ -362,9 +427,11 @@ static void normal(double *a, double *b, size_t n)
 #undef UNSIGNED
 #undef MIN
 #undef MAX
+#undef UNORDERED
 #undef SCALED
 #undef INVERSE
 #undef ROOT
+#undef BYTES_OF
 
 #define T float
 #define BITS int32_t
@@ -387,9 +454,15 @@ static void normal(double *a, double *b, size_t n)
 #define SLEEF SLEEF_f32
 #define MIN MIN_f32
 #define MAX MAX_f32
+#ifdef UNORDERED_f32
+#define UNORDERED UNORDERED_f32
+#endif
 #define SCALED SCALED_f32
 #define INVERSE INVERSE_f32
 #define ROOT ROOT_f32
+#ifdef BYTES_OF_f32
+#define BYTES_OF BYTES_OF_f32
+#endif
 #endif
 #include "vector_loops.h"
 
@@ -464,6 +537,11 @@ const gpu_cpu_vector TABLE = {
     .subtract_row = {subtract_row_f32, subtract_row_f64},
     .divide_row = {divide_row_f32, divide_row_f64},
     .solve_rows = {solve_rows_f32, solve_rows_f64},
+#ifdef HAS_SORT
+    .sort = {gpu_cpu_sort_numbers_f32, gpu_cpu_sort_numbers_f64},
+    .split = {gpu_cpu_split_numbers_f32, gpu_cpu_split_numbers_f64},
+    .pack = {gpu_cpu_pack_f32, gpu_cpu_pack_f64},
+#endif
     .philox = philox,
     .normal = normal,
 };

@@ -596,22 +596,29 @@ static inline V TYPED(own_mod)(V x, V y, N *outside)
 }
 
 #ifdef F32
-/* x = 2^k (1 + f) with 1 + f from sqrt(1/2) to sqrt(2); *tail is log(1 + f) -
- * f.
- */
-static inline void take_power(V x, V *k, V *f, V *tail, N *outside)
+/* (log(1 + f) - f) / f^2 by powers of f. */
+static const T log_parts[] = {
+    -0.5f,           0x1.555564p-2f,  -0x1.00023cp-2f,
+    0x1.999860p-3f,  -0x1.546790p-3f, 0x1.236438p-3f,
+    -0x1.0e6824p-3f, 0x1.025bf4p-3f,  -0x1.2d3668p-4f};
+
+/* x = 2^k (1 + f) with 1 + f from sqrt(1/2) to sqrt(2). */
+static inline void split_power(V x, V *k, V *f, N *outside)
 {
     *outside = ~((x >= FLT_MIN) & (x < INFINITY));
     enum { ROOT_OF_HALF = 0x3f3504f3 };
-    static const T c[] = {-0.5f,           0x1.555564p-2f,  -0x1.00023cp-2f,
-                          0x1.999860p-3f,  -0x1.546790p-3f, 0x1.236438p-3f,
-                          -0x1.0e6824p-3f, 0x1.025bf4p-3f,  -0x1.2d3668p-4f};
     /* without a sign, as lanes outside may overflow */
     TYPED(unsigned_mask) own = (TYPED(unsigned_mask))x;
     N n = (N)(own - (uint32_t)ROOT_OF_HALF);
     *f = (V)(own - (TYPED(unsigned_mask))(n & ~0x7fffff)) - 1;
     *k = __builtin_convertvector(n >> 23, V);
-    *tail = TYPED(polynomial)(*f, c, 8) * (*f * *f);
+}
+
+/* The same; *tail is log(1 + f) - f. */
+static inline void take_power(V x, V *k, V *f, V *tail, N *outside)
+{
+    split_power(x, k, f, outside);
+    *tail = TYPED(polynomial)(*f, log_parts, 8) * (*f * *f);
 }
 
 static inline V TYPED(own_log)(V x, N *outside)
@@ -689,58 +696,32 @@ static inline V TYPED(own_pow)(V x, V y, N *outside)
                    WIDE_HIGH(y)));
 }
 
-/* A logarithm to another base: whole, which is exact, and low are that of x
- * without 1 + r, unit is that of e. 1/2 unit of the last sum, 1/16 of the rest.
- */
-static inline V add_log_of_rest(V whole, V low, V r, T unit, T unit_low)
+/* A logarithm to another base, in which that of 2 is two + two_low, of which k
+ * times the first is exact, and that of e unit + unit_low. Of f - f^2 / 2 both
+ * are known in two parts: 1/2 unit of the last sum, 1/3 of the rest. */
+static inline V log_by_power(V x, T two, T two_low, T unit, T unit_low,
+                             N *outside)
 {
-    static const T c[] = {-0.5f, 0x1.555554p-2f, -0x1.001efap-2f,
-                          0x1.99d512p-3f};
-    V part = r * unit, sum = whole + part;
-    low += TYPED(lost)(whole, part, sum) + FMA(r, ALL(unit), -part);
-    low = FMA(r, ALL(unit_low), low);
-    return sum + FMA(TYPED(polynomial)(r, c, 3) * (r * r), ALL(unit), low);
+    V k, f;
+    split_power(x, &k, &f, outside);
+    V whole = k * two, part = f * unit, sum = whole + part;
+    V low = TYPED(lost)(whole, part, sum) + FMA(f, ALL(unit), -part);
+    V square = f * f, square_low = FMA(f, f, -square);
+    V rest = FMA(TYPED(polynomial)(f, log_parts + 1, 7) * f, square,
+                 square_low * (T)-0.5);
+    low = FMA(f, ALL(unit_low), FMA(k, ALL(two_low), low));
+    return sum + FMA(square * (T)-0.5, ALL(unit), FMA(rest, ALL(unit), low));
 }
 
 static inline V TYPED(own_log2)(V x, N *outside)
 {
-    V k, r;
-    N place;
-    *outside = ~((x >= FLT_MIN) & (x < INFINITY));
-    take_part(x, &k, &r, &place);
-    V low = LOOK_UP_32(part_log2_low, place);
-    return add_log_of_rest(k + LOOK_UP_32(part_log2, place), low, r,
-                           0x1.715476p+0f, 0x1.4ae0c0p-26f);
+    return log_by_power(x, 1, 0, 0x1.715476p+0f, 0x1.4ae0c0p-26f, outside);
 }
-
-/* To base 10, of which log10(2) has the first 15 bits behind the point, too. */
-static const T part_log10[32] = {
-    -0x1.42cp-3f, -0x1.2f4p-3f, -0x1.1b4p-3f, -0x1.06dp-3f, -0x1.e3cp-4f,
-    -0x1.b8ep-4f, -0x1.8dp-4f,  -0x1.5fep-4f, -0x1.5fep-4f, -0x1.31cp-4f,
-    -0x1.024p-4f, -0x1.024p-4f, -0x1.a3p-5f,  -0x1.3ecp-5f, -0x1.3ecp-5f,
-    -0x1.af8p-6f, -0x1.af8p-6f, -0x1.b6p-7f,  -0x1.b6p-7f,  0,
-    0x1.c4p-7f,   0x1.cbp-6f,   0x1.218p-5f,  0x1.9cp-5f,   0x1.0dap-4f,
-    0x1.2e4p-4f,  0x1.4f8p-4f,  0x1.93ep-4f,  0x1.b72p-4f,  0x1.db2p-4f,
-    0x1.ffcp-4f,  0x1.12ap-3f};
-static const T part_log10_low[32] = {
-    -0x1.f9ff9p-17f,  0x1.25b8eap-17f,  0x1.8e136cp-19f,  0x1.0a6164p-17f,
-    0x1.f2a79p-19f,   0x1.b2c54cp-20f,  0x1.cf8ef4p-17f,  -0x1.009116p-17f,
-    -0x1.009116p-17f, 0x1.9f5478p-17f,  -0x1.460f84p-19f, -0x1.460f84p-19f,
-    -0x1.53ac14p-18f, -0x1.1199a6p-17f, -0x1.1199a6p-17f, 0x1.036a8p-17f,
-    0x1.036a8p-17f,   0x1.6f714ep-19f,  0x1.6f714ep-19f,  0,
-    -0x1.7be444p-18f, 0x1.c7e66cp-17f,  -0x1.7e4a38p-17f, 0x1.97abfp-17f,
-    -0x1.326736p-17f, -0x1.62fd22p-18f, -0x1.54991p-18f,  0x1.f783fp-18f,
-    0x1.cd1716p-20f,  -0x1.c25132p-17f, -0x1.ea21c4p-23f, -0x1.96c13p-17f};
 
 static inline V TYPED(own_log10)(V x, N *outside)
 {
-    V k, r;
-    N place;
-    *outside = ~((x >= FLT_MIN) & (x < INFINITY));
-    take_part(x, &k, &r, &place);
-    V whole = FMA(k, ALL(0x1.344p-2f), LOOK_UP_32(part_log10, place));
-    V low = FMA(k, ALL(0x1.3509f8p-18f), LOOK_UP_32(part_log10_low, place));
-    return add_log_of_rest(whole, low, r, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f);
+    return log_by_power(x, 0x1.344p-2f, 0x1.3509f8p-18f, 0x1.bcb7b2p-2f,
+                        -0x1.5b235ep-27f, outside);
 }
 
 /* What of x is left when a multiple k of pi / 2 is taken away, as `left` less

@@ -201,20 +201,81 @@ static inline TYPED(lanes)
 #include "ops.def"
 
 /* Tests once more, whose results are bytes of 0 and 1; r is none of x, y, z. */
-#define OP(...)
-#define TEST(name, arity, expression, ...)                                    \
+#ifdef BYTES_OF
+/* Of two registers the expression is a register of masks. */
+#define COMPARED(name, arity, expression)                           \
+    TRUTH_HEADER(name)                                              \
+    {                                                               \
+        enum { AT_ONCE = 32, COUNT = AT_ONCE / LANES };             \
+        const T *xs = xv, *ys = yv;                                 \
+        uint8_t *r = rv;                                            \
+        size_t i = 0;                                               \
+        (void)zv;                                                   \
+        for (; i + AT_ONCE <= n; i += AT_ONCE) {                    \
+            TYPED(mask) masks[COUNT];                               \
+            _Pragma("GCC unroll 8") for (int k = 0; k < COUNT; k++) \
+            {                                                       \
+                TYPED(lanes) x = LOAD(xs + i + k * LANES);          \
+                TYPED(lanes) y = LOAD(ys + i + k * LANES);          \
+                masks[k] = (TYPED(mask))(expression);               \
+            }                                                       \
+            BYTES_OF(r + i, masks);                                 \
+        }                                                           \
+        for (; i < n; i++) {                                        \
+            const T x = xs[i], y = ys[i];                           \
+            r[i] = (expression) ? 1 : 0;                            \
+        }                                                           \
+    }
+
+/* Of signbit: as whole numbers the bits of what is negative are up to those of
+ * -infinity, above which are those of NaN. */
+#define SIGN_TRUTH(name, arity, expression)                          \
+    TRUTH_HEADER(name)                                               \
+    {                                                                \
+        enum { AT_ONCE = 32, COUNT = AT_ONCE / LANES };              \
+        const T *xs = xv;                                            \
+        uint8_t *r = rv;                                             \
+        const BITS one = 1; /* behind the bits of -infinity: */      \
+        const BITS behind = 1 - (one << (sizeof(T) == 8 ? 52 : 23)); \
+        size_t i = 0;                                                \
+        (void)yv, (void)zv;                                          \
+        for (; i + AT_ONCE <= n; i += AT_ONCE) {                     \
+            TYPED(mask) masks[COUNT];                                \
+            _Pragma("GCC unroll 8") for (int k = 0; k < COUNT; k++)  \
+            {                                                        \
+                TYPED(lanes) x = LOAD(xs + i + k * LANES);           \
+                masks[k] = (TYPED(mask))x < behind;                  \
+            }                                                        \
+            BYTES_OF(r + i, masks);                                  \
+        }                                                            \
+        for (; i < n; i++) {                                         \
+            const T x = xs[i];                                       \
+            r[i] = (expression) ? 1 : 0;                             \
+        }                                                            \
+    }
+#endif
+#define TRUTH_HEADER(name)                                                    \
     static void TYPED(truth_##name)(void *rv, const void *xv, const void *yv, \
-                                    const void *zv, size_t n)                 \
-    {                                                                         \
-        ARRAYS_##arity uint8_t *r = rv;                                       \
-        _Pragma("omp simd") for (size_t i = 0; i < n; i++)                    \
-        {                                                                     \
-            OPERANDS_##arity r[i] = (expression) ? 1 : 0;                     \
-        }                                                                     \
+                                    const void *zv, size_t n)
+#define OP(...)
+#define TEST(name, arity, expression, ...) \
+    SECOND(TRUTH_OF_##name, EXPRESSION_TRUTH)(name, arity, expression)
+#define EXPRESSION_TRUTH(name, arity, expression)          \
+    TRUTH_HEADER(name)                                     \
+    {                                                      \
+        ARRAYS_##arity uint8_t *r = rv;                    \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++) \
+        {                                                  \
+            OPERANDS_##arity r[i] = (expression) ? 1 : 0;  \
+        }                                                  \
     }
 #define REDUCTION(...)
 #include "ops.def"
 
+#undef COMPARED
+#undef SIGN_TRUTH
+#undef TRUTH_HEADER
+#undef EXPRESSION_TRUTH
 #undef HEADER
 #undef ARRAYS_1
 #undef ARRAYS_2
@@ -316,6 +377,13 @@ static inline unsigned TYPED(bits_of)(WIDE_BITS marks)
 #define BEST(IS_BETTER, next, old)                                      \
     ((WIDE)TYPED(choose_place)((next)IS_BETTER(old), (WIDE_BITS)(next), \
                                (WIDE_BITS)(old)))
+#endif
+
+/* Where x or y is NaN. */
+#ifdef UNORDERED
+#define IS_UNORDERED(x, y) ((WIDE_BITS)UNORDERED(x, y))
+#else
+#define IS_UNORDERED(x, y) (((x) != (x)) | ((y) != (y)))
 #endif
 
 /* --- folds ------------------------------------------------------------------
@@ -465,47 +533,55 @@ static double TYPED(prod)(const void *xv, size_t n)
 }
 
 /* The lanes ignore NaN, which a mark is kept of unless it is to be left out:
- * then they begin with NONE. The last 32 elements overlap those before. */
-#define EXTREME(name, CHOOSE, IS_BETTER, SKIPS, NONE)                      \
-    static double TYPED(name)(const void *xv, size_t n)                    \
-    {                                                                      \
-        enum { PARTS = FOLD_LANES * sizeof(T) / REGISTER };                \
-        const T *x = xv;                                                   \
-        if (n < FOLD_LANES) {                                              \
-            T few = SKIPS ? (T)(NONE) : x[0];                              \
-            for (size_t i = 0; i < n; i++)                                 \
-                few = SKIPS ? (x[i] IS_BETTER few ? x[i] : few)            \
-                            : CHOOSE(x[i], few);                           \
-            return (double)few;                                            \
-        }                                                                  \
-        WIDE best[PARTS];                                                  \
-        WIDE_BITS unordered = {0}, lane = {0};                             \
-        for (int h = 0; h < PARTS; h++) {                                  \
-            best[h] = TYPED(load_wide)(x + h * WIDTH);                     \
-            if (SKIPS)                                                     \
-                best[h] = BEST(IS_BETTER, best[h], (WIDE){0} + (T)(NONE)); \
-            else                                                           \
-                unordered |= best[h] != best[h];                           \
-        }                                                                  \
-        for (size_t i = FOLD_LANES; i < n; i += FOLD_LANES) {              \
-            size_t from = i < n - FOLD_LANES ? i : n - FOLD_LANES;         \
-            for (int h = 0; h < PARTS; h++) {                              \
-                WIDE next = TYPED(load_wide)(x + from + h * WIDTH);        \
-                if (!SKIPS)                                                \
-                    unordered |= next != next;                             \
-                best[h] = BEST(IS_BETTER, next, best[h]);                  \
-            }                                                              \
-        }                                                                  \
-        if (!SKIPS && TYPED(bits_of)(unordered))                           \
-            return (double)NAN;                                            \
-        for (int half = PARTS / 2; half > 0; half /= 2)                    \
-            for (int h = 0; h < half; h++)                                 \
-                best[h] = BEST(IS_BETTER, best[h + half], best[h]);        \
-        for (int l = 0; l < WIDTH; l++)                                    \
-            lane[l] = l;                                                   \
-        for (int half = WIDTH / 2; half > 0; half /= 2)                    \
-            best[0] = BEST(IS_BETTER, EXCHANGED(best[0], half), best[0]);  \
-        return (double)best[0][0];                                         \
+ * then they begin with NONE. The last register overlaps what is before. */
+#define EXTREME(name, CHOOSE, IS_BETTER, SKIPS, NONE)                          \
+    static double TYPED(name)(const void *xv, size_t n)                        \
+    {                                                                          \
+        enum { PARTS = FOLD_LANES * sizeof(T) / REGISTER };                    \
+        const T *x = xv;                                                       \
+        if (n < FOLD_LANES) {                                                  \
+            T few = SKIPS ? (T)(NONE) : x[0];                                  \
+            for (size_t i = 0; i < n; i++)                                     \
+                few = SKIPS ? (x[i] IS_BETTER few ? x[i] : few)                \
+                            : CHOOSE(x[i], few);                               \
+            return (double)few;                                                \
+        }                                                                      \
+        WIDE best[PARTS];                                                      \
+        WIDE_BITS unordered = {0}, lane = {0};                                 \
+        for (int h = 0; h < PARTS; h++) {                                      \
+            best[h] = TYPED(load_wide)(x + h * WIDTH);                         \
+            if (SKIPS)                                                         \
+                best[h] = BEST(IS_BETTER, best[h], (WIDE){0} + (T)(NONE));     \
+            else if (h % 2)                                                    \
+                unordered |= IS_UNORDERED(best[h - 1], best[h]);               \
+        }                                                                      \
+        size_t i = FOLD_LANES;                                                 \
+        for (; i + FOLD_LANES <= n; i += FOLD_LANES) {                         \
+            WIDE next[PARTS];                                                  \
+            for (int h = 0; h < PARTS; h++) {                                  \
+                next[h] = TYPED(load_wide)(x + i + h * WIDTH);                 \
+                if (!SKIPS && h % 2)                                           \
+                    unordered |= IS_UNORDERED(next[h - 1], next[h]);           \
+                best[h] = BEST(IS_BETTER, next[h], best[h]);                   \
+            }                                                                  \
+        }                                                                      \
+        for (; i < n; i += (size_t)WIDTH) {                                    \
+            size_t last = n - (size_t)WIDTH;                                   \
+            WIDE next = TYPED(load_wide)(x + (i < last ? i : last));           \
+            if (!SKIPS)                                                        \
+                unordered |= IS_UNORDERED(next, next);                         \
+            best[0] = BEST(IS_BETTER, next, best[0]);                          \
+        }                                                                      \
+        if (!SKIPS && TYPED(bits_of)(unordered))                               \
+            return (double)NAN;                                                \
+        _Pragma("GCC unroll 4") for (int half = PARTS / 2; half > 0;           \
+                                     half /= 2) for (int h = 0; h < half; h++) \
+            best[h] = BEST(IS_BETTER, best[h + half], best[h]);                \
+        for (int l = 0; l < WIDTH; l++)                                        \
+            lane[l] = l;                                                       \
+        for (int half = WIDTH / 2; half > 0; half /= 2)                        \
+            best[0] = BEST(IS_BETTER, EXCHANGED(best[0], half), best[0]);      \
+        return (double)best[0][0];                                             \
     }
 EXTREME(smallest, SMALLER, <, 0, 0)
 EXTREME(largest, LARGER, >, 0, 0)
@@ -528,17 +604,16 @@ static size_t TYPED(find)(const void *xv, double value, size_t n)
     }
     for (size_t i = 0; i < n; i += FOLD_LANES) {
         size_t from = i < n - FOLD_LANES ? i : n - FOLD_LANES;
-        unsigned found[PARTS], any = 0;
+        WIDE_BITS found[PARTS], any = {0};
         for (int h = 0; h < PARTS; h++) {
             WIDE e = TYPED(load_wide)(x + from + h * WIDTH);
-            found[h] =
-                TYPED(bits_of)(is_nan ? e != e : e == EVERY_LANE(wanted));
+            found[h] = is_nan ? e != e : e == EVERY_LANE(wanted);
             any |= found[h];
         }
-        for (size_t h = 0; any; h++)
-            if (found[h])
+        for (size_t h = 0; TYPED(bits_of)(any); h++)
+            if (TYPED(bits_of)(found[h]))
                 return from + h * (size_t)WIDTH +
-                       (size_t)__builtin_ctz(found[h]);
+                       (size_t)__builtin_ctz(TYPED(bits_of)(found[h]));
     }
     return n;
 }
@@ -696,74 +771,88 @@ PLACE_ROWS(largest_places, >)
 #undef FOLD_LANES
 
 /* --- turning ----------------------------------------------------------------
- * Eight rows of eight elements become columns in registers: neighbours, then
+ * SIDE rows of SIDE elements become columns in registers: neighbours, then
  * pairs, then halves change places. */
 
-typedef T TYPED(eight)
-    __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
-typedef BITS TYPED(places) __attribute__((vector_size(8 * sizeof(T))));
+#if REGISTER == 32 && !defined F32
+#define SIDE 4 /* of eight there would be more than there are registers */
+#else
+#define SIDE 8
+#endif
+
+typedef T TYPED(line) __attribute__((vector_size(SIDE * sizeof(T)),
+                                     aligned(sizeof(T)), may_alias));
+typedef BITS TYPED(places) __attribute__((vector_size(SIDE * sizeof(T))));
 
 /* The even ones of a's and b's parts of so many elements go to a, the odd ones
  * to b. */
+#if SIDE == 8
 #define EXCHANGE_1(a, b) \
     EXCHANGE(a, b, (0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15))
 #define EXCHANGE_2(a, b) \
     EXCHANGE(a, b, (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15))
 #define EXCHANGE_4(a, b) \
     EXCHANGE(a, b, (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15))
+#else
+#define EXCHANGE_1(a, b) EXCHANGE(a, b, (0, 4, 2, 6), (1, 5, 3, 7))
+#define EXCHANGE_2(a, b) EXCHANGE(a, b, (0, 1, 4, 5), (2, 3, 6, 7))
+#endif
 #define EXCHANGE(a, b, even, odd)              \
     do {                                       \
-        TYPED(eight) first = a, second = b;    \
+        TYPED(line) first = a, second = b;     \
         a = SHUFFLED(first, second, ONE even); \
         b = SHUFFLED(first, second, ONE odd);  \
     } while (0)
 #define ONE(...) __VA_ARGS__
 
 static inline __attribute__((always_inline)) void
-TYPED(turn_eight)(T *to, int64_t to_step, const T *from, int64_t from_step)
+TYPED(turn_square)(T *to, int64_t to_step, const T *from, int64_t from_step)
 {
-    TYPED(eight) r[8];
+    TYPED(line) r[SIDE];
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; i++)
-        r[i] = *(const TYPED(eight) *)(from + i * from_step);
+    for (int i = 0; i < SIDE; i++)
+        r[i] = *(const TYPED(line) *)(from + i * from_step);
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < SIDE / 2; i++)
         EXCHANGE_1(r[2 * i], r[2 * i + 1]);
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < SIDE / 2; i++)
         EXCHANGE_2(r[i + i / 2 * 2], r[i + i / 2 * 2 + 2]);
+#if SIDE == 8
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
         EXCHANGE_4(r[i], r[i + 4]);
+#endif
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; i++)
-        *(TYPED(eight) *)(to + i * to_step) = r[i];
+    for (int i = 0; i < SIDE; i++)
+        *(TYPED(line) *)(to + i * to_step) = r[i];
 }
 
-/* What is left of less than eight rows or columns goes with some of those
+/* What is left of less than SIDE rows or columns goes with some of those
  * before, once more. */
 static void TYPED(turn)(void *tov, int64_t to_step, const void *fromv,
                         int64_t from_step, int64_t rows, int64_t cols)
 {
     T *to = tov;
     const T *from = fromv;
-    if (rows < 8 || cols < 8) {
+    if (rows < SIDE || cols < SIDE) {
         for (int64_t j = 0; j < cols; j++)
             for (int64_t i = 0; i < rows; i++)
                 to[j * to_step + i] = from[i * from_step + j];
         return;
     }
-    for (int64_t next = 0; next < cols; next += 8) {
-        int64_t j = next < cols - 8 ? next : cols - 8;
-        for (int64_t row = 0; row < rows; row += 8) {
-            int64_t i = row < rows - 8 ? row : rows - 8;
-            TYPED(turn_eight)
+    for (int64_t next = 0; next < cols; next += SIDE) {
+        int64_t j = next < cols - SIDE ? next : cols - SIDE;
+        for (int64_t row = 0; row < rows; row += SIDE) {
+            int64_t i = row < rows - SIDE ? row : rows - SIDE;
+            TYPED(turn_square)
             (to + j * to_step + i, to_step, from + i * from_step + j,
              from_step);
         }
     }
 }
 
+#undef SIDE
 #undef EXCHANGE_1
 #undef EXCHANGE_2
 #undef EXCHANGE_4
@@ -1013,7 +1102,8 @@ static void TYPED(divide_row)(void *xv, double by, size_t n)
         x[i] /= (T)by;
 }
 
-/* STRIP rows at a time go through a strip in which they are columns. */
+/* STRIP rows at a time go through a strip in which they are columns; each loses
+ * its products in order, while it stays in registers. */
 static void TYPED(solve_rows)(void *xv, int64_t x_row, int64_t rows,
                               const void *uv, int64_t u_row, int64_t n)
 {
@@ -1023,16 +1113,16 @@ static void TYPED(solve_rows)(void *xv, int64_t x_row, int64_t rows,
     for (int64_t first = 0; first < rows; first += STRIP) {
         T *x = (T *)xv + first * x_row;
         int64_t count = rows - first < STRIP ? rows - first : STRIP;
-        for (int64_t i = 0; i < count; i++)
-            for (int64_t j = 0; j < n; j++)
-                strip[j][i] = x[i * x_row + j];
-        for (int64_t k = 0; k < n; k++)
-            for (int64_t j = k + 1; j < n; j++)
+        TYPED(turn)(strip, STRIP, x, x_row, count, n);
+        for (int64_t j = 1; j < n; j++) {
+            T line[STRIP];
+            memcpy(line, strip[j], sizeof line);
+            for (int64_t k = 0; k < j; k++)
                 for (int64_t i = 0; i < STRIP; i++)
-                    strip[j][i] -= u[k * u_row + j] * strip[k][i];
-        for (int64_t i = 0; i < count; i++)
-            for (int64_t j = 0; j < n; j++)
-                x[i * x_row + j] = strip[j][i];
+                    line[i] -= u[k * u_row + j] * strip[k][i];
+            memcpy(strip[j], line, sizeof line);
+        }
+        TYPED(turn)(x, x_row, strip, STRIP, n, count);
     }
 }
 

@@ -2,8 +2,9 @@
  * program and the way its operands lie ask for, and the launch of what comes of
  * it. What becomes a kernel, when, and of which text, is jit/'s; the
  * interpreter does what there is none for: programs that use places, and, where
- * the results are written, operands that lie along columns, narrow matrices
- * whose rows do not begin at multiples of 16 bytes. */
+ * the results are written, many operands that lie along columns, and narrow
+ * matrices with one that does or whose rows do not begin at multiples of 16
+ * bytes. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,14 @@ static const double MOST_DRAWN = 0x1p33;
 /* --- what is asked for -----------------------------------------------------
  */
 
+/* Does an input lie so that it would be read element by element, where its
+ * result is written four at a time? */
+static int is_narrow(const gpu_view *v)
+{
+    return v->data != NULL && v->col_stride != 0 &&
+           !gpu_cuda_reads_columns(v) && !gpu_cuda_is_wide(v);
+}
+
 /* Returns 0 where the interpreter is as good or better. */
 static int fill_form(const gpu_program *p, const plan *made,
                      const gpu_view *out, jit_form *f)
@@ -34,10 +43,14 @@ static int fill_form(const gpu_program *p, const plan *made,
         if (!gpu_cuda_is_wide(&out[e]))
             wide = 0;
     for (int v = 0; v < p->inputs; v++) {
-        if (gpu_cuda_reads_columns(&made->in[v]))
+        if (gpu_cuda_reads_columns(&made->in[v]) &&
+            smaller(out->rows, out->cols) < JIT_LEAST_SIDE)
             return 0;
         wide |= (unsigned)gpu_cuda_is_wide(&made->in[v]) << v;
     }
+    for (int v = 0; v < p->inputs; v++)
+        if (is_narrow(&made->in[v]))
+            wide &= ~(unsigned)JIT_WIDE_RESULT;
     return jit_fill_form(f, p, made->is_f64 ? GPU_F64 : GPU_F32, made->in, out,
                          wide);
 }

@@ -560,3 +560,86 @@ gpu_status gpu_cuda_complex_map(void *device, const gpu_complex_call *call)
     arrange(&job);
     return launch(d, call->op, job);
 }
+
+/* --- rows for products ------------------------------------------------------
+ * Limited by bytes: 24 an element of c64. */
+
+__device__ __forceinline__ float2 turn(float2 z, float by)
+{
+    return make_float2(-by * z.y, by * z.x);
+}
+
+__device__ __forceinline__ double2 turn(double2 z, float by)
+{
+    return make_double2(-by * z.y, by * z.x);
+}
+
+__device__ __forceinline__ float4 turn(float4 z, float by)
+{
+    return make_float4(-by * z.y, by * z.x, -by * z.w, by * z.z);
+}
+
+__device__ __forceinline__ void conjugate(float2 *z)
+{
+    z->y = -z->y;
+}
+
+__device__ __forceinline__ void conjugate(double2 *z)
+{
+    z->y = -z->y;
+}
+
+__device__ __forceinline__ void conjugate(float4 *z)
+{
+    z->y = -z->y;
+    z->w = -z->w;
+}
+
+/* V: one element, or two. Rows of n of them; by: 1 or -1. */
+template <class V>
+__global__ void __launch_bounds__(THREADS)
+    pair_rows(const V *in, int64_t ld, int64_t rows, int64_t n, V *out,
+              int64_t ld_out, int is_conjugated, float by)
+{
+    int64_t j = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    if (j >= n)
+        return;
+#pragma unroll 4
+    for (int64_t i = blockIdx.y; i < rows; i += gridDim.y) {
+        V z = in[i * ld + j];
+        if (is_conjugated)
+            conjugate(&z);
+        out[2 * i * ld_out + j] = z;
+        out[(2 * i + 1) * ld_out + j] = turn(z, by);
+    }
+}
+
+/* per: elements of a V. */
+template <class V>
+static gpu_status launch_pairs(cuda_device *d, const gpu_complex_pairs *p,
+                               int per)
+{
+    int64_t rows = p->in.rows, n = p->in.cols / per;
+    dim3 grid((unsigned)ceil_div(n, THREADS),
+              (unsigned)smaller(ceil_div(rows, 4), 65535));
+    pair_rows<V><<<grid, THREADS, 0, d->stream>>>(
+        (const V *)p->in.data, p->in.row_stride / per, rows, n,
+        (V *)p->out.data, p->out.row_stride / per, p->is_conjugated,
+        p->is_negative ? -1.0f : 1.0f);
+    LAUNCHED(d);
+    return GPU_OK;
+}
+
+gpu_status gpu_cuda_complex_pairs(void *device, const gpu_complex_pairs *p)
+{
+    ENTER(d, device);
+    if (p->in.rows == 0 || p->in.cols == 0)
+        return GPU_OK;
+    if (p->in.dtype == GPU_C128)
+        return launch_pairs<double2>(d, p, 1);
+    bool is_even = p->in.cols % 2 == 0 && p->in.row_stride % 2 == 0 &&
+                   p->out.row_stride % 2 == 0 && is_aligned(p->in.data) &&
+                   is_aligned(p->out.data);
+    return is_even ? launch_pairs<float4>(d, p, 2)
+                   : launch_pairs<float2>(d, p, 1);
+}

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cuda_device.h"
+#include "map_job.h"
 #include "factor.h"
 #include "fft.h"
 #include "lanes.h"
@@ -26,17 +26,33 @@ static int is_fine(cudaError_t error)
     return error == cudaSuccess;
 }
 
+static gpu_status refuse_lost(const cuda_device *d)
+{
+    if (!d->lost)
+        return GPU_OK;
+    return FAIL(GPU_LOST,
+                "cuda:%d failed earlier and is lost; at the prompt "
+                ":restart uses it again",
+                d->ordinal);
+}
+
 static int is_usable(cuda_device *d)
 {
     return !d->lost && is_fine(cudaSetDevice(d->ordinal));
 }
 
+/* Behind all that reads it. */
+static void give_back(cuda_device *d, void *data)
+{
+    is_usable(d); /* or not: a block goes by its stream */
+    if (!gpu_cuda_keep_for_small(d, data))
+        is_fine(cudaFreeAsync(data, d->stream));
+}
+
 static void drop_blocks(cuda_device *d, kept_blocks *kept)
 {
-    if (kept->count > 0)
-        is_usable(d); /* or not: a block goes by its stream */
     while (kept->count > 0)
-        is_fine(cudaFreeAsync(kept->data[--kept->count], d->stream));
+        give_back(d, kept->data[--kept->count]);
 }
 
 static void drop_all_blocks(cuda_device *d)
@@ -80,13 +96,15 @@ static size_t rounded(size_t bytes)
 
 gpu_status gpu_cuda_alloc(void *device, size_t bytes, void **data)
 {
-    ENTER(d, device);
+    cuda_device *d = (cuda_device *)device;
+    TRY(refuse_lost(d));
     bytes = rounded(bytes);
     kept_blocks *kept = kept_of(d, bytes);
     if (kept->count > 0 && kept->bytes == bytes) {
         *data = kept->data[--kept->count];
         return GPU_OK;
     }
+    CHECK(d, cudaSetDevice(d->ordinal)); /* what waits may go on waiting */
     cudaError_t error = take(d, bytes, data);
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
@@ -109,10 +127,8 @@ void gpu_cuda_free(void *device, void *data, size_t bytes)
     if (bytes <= MOST_KEPT &&
         (size_t)kept->count < KEPT_BYTES / larger(bytes, LEAST_BLOCK))
         kept->data[kept->count++] = data;
-    else {
-        is_usable(d); /* or not: it goes by its stream */
-        is_fine(cudaFreeAsync(data, d->stream));
-    }
+    else
+        give_back(d, data);
 }
 
 static void *slot(void *device)
@@ -385,12 +401,10 @@ gpu_status gpu_cuda_check(cuda_device *d, cudaError_t error)
 
 gpu_status gpu_cuda_enter(cuda_device *d)
 {
-    if (d->lost)
-        return FAIL(GPU_LOST,
-                    "cuda:%d failed earlier and is lost; at the prompt "
-                    ":restart uses it again",
-                    d->ordinal);
-    return gpu_cuda_check(d, cudaSetDevice(d->ordinal));
+    TRY(refuse_lost(d));
+    d->is_answering = 0;
+    return d->waits_small ? gpu_cuda_start_small(d)
+                          : gpu_cuda_check(d, cudaSetDevice(d->ordinal));
 }
 
 /* Does the file of one line begin so? */
@@ -532,6 +546,8 @@ static void close_device(void *device)
     cuda_device *d = (cuda_device *)device;
     if (is_usable(d)) {
         if (d->stream) {
+            if (d->waits_small)
+                gpu_cuda_start_small(d);
             cudaStreamSynchronize(d->stream);
             gpu_cuda_la_close(d);
             gpu_cuda_solver_close(d);
@@ -545,6 +561,7 @@ static void close_device(void *device)
             cudaFree(d->tickets);
         cudaFreeHost(d->slot);
         gpu_cuda_end_staging(d);
+        gpu_cuda_forget_small(d);
         gpu_cuda_forget_pace(d);
         if (d->start)
             cudaEventDestroy(d->start);
@@ -585,6 +602,27 @@ static int capability(void *device)
 static int is_lost(void *device)
 {
     return ((cuda_device *)device)->lost;
+}
+
+static gpu_status map(void *device, const gpu_program *p, const gpu_view *in,
+                      const gpu_view *out)
+{
+    gpu_status status = gpu_cuda_put_off((cuda_device *)device, p, in, out);
+    return status == GPU_UNSUPPORTED ? gpu_cuda_map(device, p, in, out)
+                                     : status;
+}
+
+/* A number may go straight to the host: see gpu_cuda_download. */
+static gpu_status reduce(void *device, const gpu_program *p, const gpu_view *in,
+                         int axis, const gpu_view *out)
+{
+    cuda_device *d = (cuda_device *)device;
+    int is_answer = out->data == d->slot && out->rows * out->cols == 1;
+    if (is_answer)
+        gpu_cuda_empty_slot(d, 1);
+    TRY(gpu_cuda_reduce(d, p, in, axis, out));
+    d->is_answering = is_answer;
+    return GPU_OK;
 }
 
 static gpu_status sync_device(void *device)
@@ -637,9 +675,9 @@ static const gpu_backend backend = {
     .timer_stop = timer_stop,
     .peak = peak,
     .draws = 1,
-    .map = gpu_cuda_map,
+    .map = map,
     .joins = gpu_cuda_joins,
-    .reduce = gpu_cuda_reduce,
+    .reduce = reduce,
     .gather = gpu_cuda_gather,
     .scatter = gpu_cuda_scatter,
     .pick = gpu_cuda_pick,
@@ -649,6 +687,7 @@ static const gpu_backend backend = {
     .scan = gpu_cuda_scan,
     .sort = gpu_cuda_sort,
     .select = gpu_cuda_select,
+    .first = gpu_cuda_first,
     .search = gpu_cuda_search,
     .runs = gpu_cuda_runs,
     .group = gpu_cuda_group,
@@ -668,6 +707,10 @@ static const gpu_backend backend = {
     .sparse_product = gpu_cuda_sparse_product,
     .sparse_combine = gpu_cuda_sparse_combine,
     .sparse_sample = gpu_cuda_sparse_sample,
+    .sparse_reduce = gpu_cuda_sparse_reduce,
+    .sparse_lookup = gpu_cuda_sparse_lookup,
+    .sparse_along = gpu_cuda_sparse_along,
+    .sparse_arrange = gpu_cuda_sparse_arrange,
     .sparse_places = gpu_cuda_sparse_places,
     .sparse_build = gpu_cuda_sparse_build,
     .sparse_transpose = gpu_cuda_sparse_transpose,
@@ -682,6 +725,7 @@ static const gpu_backend backend = {
     .complex_map = gpu_cuda_complex_map,
     .fft = gpu_cuda_fft,
     .convolve = gpu_cuda_convolve,
+    .complex_pairs = gpu_cuda_complex_pairs,
 };
 
 extern "C" __attribute__((visibility("default"))) const gpu_backend *

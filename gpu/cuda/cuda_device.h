@@ -65,7 +65,13 @@ typedef struct cuda_device {
     kept_blocks kept[KEPT_SIZES];
     cuda_pace pace;
     struct cuda_staging *staging; /* staging.cu; NULL: not needed yet */
-    int lane; /* of a part of a device its number, see lanes.h; or 0 */
+    int lane;         /* of a part of a device its number, see lanes.h; or 0 */
+    int is_answering; /* a number is on its way into the slot, and
+                         nothing was asked for since */
+    int waits_small;  /* does anything wait in small? */
+    struct small_maps *small; /* small_maps.cu; NULL: not needed yet */
+    int is_interrupted; /* a wait was, so that what was issued before may write
+                           into the slot yet */
 } cuda_device;
 
 extern const gpu_host *gpu_cuda_host;
@@ -97,8 +103,15 @@ int gpu_cuda_is_sticky(int error);
  * pointer: the error in whose place it is not to be made, or 0. */
 int gpu_cuda_fault(gpu_fault_site *site);
 void gpu_cuda_take_faults(const gpu_host *host); /* whose faults they are */
-/* GPU_LOST of a lost device; else it is the calling thread's own now. */
+/* GPU_LOST of a lost device; else it is the calling thread's own now, and what
+ * waits to be started (small_maps.cu) is. */
 gpu_status gpu_cuda_enter(cuda_device *d);
+/* Starts what waits there; where that fails it goes on waiting. */
+gpu_status gpu_cuda_start_small(cuda_device *d);
+/* Before memory goes back to the driver: starts what may read it. Returns 1
+ * where that fails; then the memory goes later. */
+int gpu_cuda_keep_for_small(cuda_device *d, void *data);
+void gpu_cuda_forget_small(cuda_device *d);
 /* Sets an attribute of a kernel, once for each device: *done, which is of this
  * kernel and attribute alone, is 0 at first. */
 static inline gpu_status set_once(cuda_device *d, const void *kernel,
@@ -117,6 +130,10 @@ gpu_status gpu_cuda_scratch(cuda_device *d, size_t bytes, void **data);
  * what was issued goes on. */
 gpu_status gpu_cuda_wait(cuda_device *d);
 gpu_status gpu_cuda_wait_for(cuda_device *d, cudaEvent_t event);
+/* Before a launch that writes so many numbers into the slot, and until one of
+ * them is there: that comes before the stream is known to be done. */
+void gpu_cuda_empty_slot(cuda_device *d, int numbers);
+gpu_status gpu_cuda_await_number(cuda_device *d, int number);
 /* The same for who has something to do meanwhile: work does a little of it and
  * sets *did, which is 0, where there was any. */
 typedef gpu_status gpu_cuda_work(cuda_device *d, int *did);
@@ -161,6 +178,7 @@ gpu_status gpu_cuda_stream(cuda_device *d, const gpu_program *p,
 gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
                         const gpu_view *out);
 gpu_status gpu_cuda_complex_map(void *device, const gpu_complex_call *call);
+gpu_status gpu_cuda_complex_pairs(void *device, const gpu_complex_pairs *p);
 int gpu_cuda_joins(void *device, const gpu_program *p, const gpu_view *in,
                    const gpu_view *out);
 gpu_status gpu_cuda_reduce(void *device, const gpu_program *p,
@@ -181,6 +199,9 @@ gpu_status gpu_cuda_scan(void *device, gpu_scan_kind kind, int axis,
 gpu_status gpu_cuda_sort(void *device, int axis, int descending,
                          const gpu_view *from, const gpu_view *to,
                          const gpu_view *order);
+gpu_status gpu_cuda_first(void *device, int axis, int descending,
+                          const gpu_view *from, const gpu_view *to,
+                          const gpu_view *order);
 gpu_status gpu_cuda_select(void *device, int axis, int spreads_nan,
                            const gpu_view *from, const int64_t *places,
                            int64_t count, const gpu_view *to);
@@ -216,6 +237,15 @@ gpu_status gpu_cuda_sparse_combine(void *device, gpu_sparse_op op,
                                    gpu_csr_result *out);
 gpu_status gpu_cuda_sparse_sample(void *device, const gpu_csr *s,
                                   const gpu_view *m, void *to);
+gpu_status gpu_cuda_sparse_reduce(void *device, const gpu_sparse_folding *how,
+                                  const gpu_csr *s, double *out);
+gpu_status gpu_cuda_sparse_lookup(void *device, const gpu_csr *s,
+                                  const gpu_csr *places, void *out);
+gpu_status gpu_cuda_sparse_along(void *device, const gpu_csr *s,
+                                 const gpu_sparse_path *path, void *out);
+gpu_status gpu_cuda_sparse_arrange(void *device,
+                                   const gpu_sparse_arranging *how,
+                                   gpu_csr_result *out);
 gpu_status gpu_cuda_sparse_places(void *device, const gpu_view *from,
                                   int32_t *to, int64_t *largest,
                                   int64_t *wrong);

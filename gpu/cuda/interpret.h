@@ -112,19 +112,12 @@ __device__ __forceinline__ quad<T> fetch_at_once(const S *from)
     return r;
 }
 
+/* A spot that may have less than four. */
 template <class T>
 __device__ __forceinline__ quad<T> fetch(const plan &p, int v, const spot &s)
 {
     const gpu_view &in = p.in[v];
     quad<T> r;
-    if (s.count == ITEMS && (p.wide >> v & 1)) {
-        int64_t at = s.i * in.row_stride + s.j; /* its col_stride is 1 */
-        if (in.dtype == GPU_F32)
-            return fetch_at_once<float, T>((const float *)in.data + at);
-        return in.dtype == GPU_F64
-                   ? fetch_at_once<double, T>((const double *)in.data + at)
-                   : fetch_at_once<uint8_t, T>((const uint8_t *)in.data + at);
-    }
 #pragma unroll
     for (int k = 0; k < ITEMS; k++)
         r.at[k] = k < s.count
@@ -146,8 +139,7 @@ template <class T, int SPOTS> struct lot {
     quad<T> of[SPOTS];
 };
 
-/* Whole spots of an input whose elements may be read four at once: they lie in
- * one row. */
+/* Whole spots of an input whose elements may be read four at once. */
 template <class S, class T, int SPOTS>
 __device__ __forceinline__ void fetch_row(const gpu_view &in, const spot *s,
                                           lot<T, SPOTS> *to)
@@ -155,7 +147,35 @@ __device__ __forceinline__ void fetch_row(const gpu_view &in, const spot *s,
     const S *from = (const S *)in.data + s->i * in.row_stride + s->j;
 #pragma unroll
     for (int i = 0; i < SPOTS; i++)
-        to->of[i] = fetch_at_once<S, T>(from + (s[i].j - s->j));
+        to->of[i] = fetch_at_once<S, T>(from + (s[i].i - s->i) * in.row_stride +
+                                        (s[i].j - s->j));
+}
+
+/* The same of an input of any layout. */
+template <class S, class T, int SPOTS>
+__device__ __forceinline__ void fetch_strided(const gpu_view &in, const spot *s,
+                                              lot<T, SPOTS> *to)
+{
+    const S *from = (const S *)in.data + place(in, s->i, s->j);
+    int64_t step = place(in, s->di, s->dj);
+#pragma unroll
+    for (int i = 0; i < SPOTS; i++) {
+        const S *at = from + place(in, s[i].i - s->i, s[i].j - s->j);
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++)
+            to->of[i].at[k] =
+                sizeof(S) == 1 ? (T)(at[k * step] != 0) : (T)at[k * step];
+    }
+}
+
+template <class S, class T, int SPOTS>
+__device__ __forceinline__ void fetch_whole(const gpu_view &in, bool is_wide,
+                                            const spot *s, lot<T, SPOTS> *to)
+{
+    if (is_wide)
+        fetch_row<S>(in, s, to);
+    else
+        fetch_strided<S>(in, s, to);
 }
 
 /* full: all spots are whole. */
@@ -164,15 +184,16 @@ __device__ __forceinline__ void fetch_lot(const plan &p, int v, const spot *s,
                                           bool full, lot<T, SPOTS> *to)
 {
     const gpu_view &in = p.in[v];
-    if (full && (p.wide >> v & 1)) {
+    if (full) {
+        bool is_wide = p.wide >> v & 1;
         if (in.dtype == (sizeof(T) == sizeof(float) ? GPU_F32 : GPU_F64))
-            fetch_row<T>(in, s, to);
+            fetch_whole<T>(in, is_wide, s, to);
         else if (in.dtype == GPU_BOOL)
-            fetch_row<uint8_t>(in, s, to);
+            fetch_whole<uint8_t>(in, is_wide, s, to);
         else if (sizeof(T) == sizeof(float))
-            fetch_row<double>(in, s, to);
+            fetch_whole<double>(in, is_wide, s, to);
         else
-            fetch_row<float>(in, s, to);
+            fetch_whole<float>(in, is_wide, s, to);
         return;
     }
 #pragma unroll

@@ -1,10 +1,12 @@
-/* Elementwise work: one kernel for every program, and a tiled one for copies
- * between row-major and column-major.
+/* Elementwise work: one kernel for every program, and a tiled one where what is
+ * read lies along columns.
  *
  * Limited by bytes for all but the dearest functions, so the aim is 16-byte
  * accesses and many of them in flight; the switch over the operation costs a
  * few instructions for four elements. */
-#include "interpret.h"
+#include <limits.h>
+#include "map_job.h"
+#include "turn_body.h"
 
 /* --- programs made ready for the device -------------------------------------
  * What the result does not need is dropped, and intermediate values get as few
@@ -160,47 +162,7 @@ int gpu_cuda_plan_has_places(const plan *p)
 
 enum { MAP_THREADS = 256, PROGRAM_THREADS = 128, BLOCKS_PER_SM = 16 };
 enum { MOST_SHARED = 64 << 10, MOST_BLOCKS = 1 << 20 };
-enum { TILE = 32, TILE_ROWS = 8, MAX_GRID_Y = 65535 };
-
-/* How a thread's four elements lie: neighbours in a row (for wide accesses),
- * one block's height apart in a column, or one block's width apart. */
-typedef enum layout { NEIGHBOURS, DOWN, ACROSS } layout;
-
-typedef struct map_job {
-    plan p;
-    gpu_view out;
-    layout how;
-    int wide_out; /* 0: element by element; else bytes of an element */
-} map_job;
-
-template <class T>
-__device__ __forceinline__ void put(const map_job &job, const spot &s,
-                                    const quad<T> &r)
-{
-    int64_t at = place(job.out, s.i, s.j);
-    if (job.wide_out == sizeof(T) && s.count == ITEMS) {
-        *(quad<T> *)((T *)job.out.data + at) = r;
-        return;
-    }
-    if (job.wide_out == 1 && s.count == ITEMS) {
-        *(uchar4 *)((uint8_t *)job.out.data + at) =
-            make_uchar4(r.at[0] != 0, r.at[1] != 0, r.at[2] != 0, r.at[3] != 0);
-        return;
-    }
-#pragma unroll
-    for (int k = 0; k < ITEMS; k++)
-        if (k < s.count)
-            store<T>(job.out, place(job.out, s.i + k * s.di, s.j + k * s.dj),
-                     r.at[k]);
-}
-
-/* How many of the four elements are inside. */
-__device__ __forceinline__ int count_inside(const map_job &job, const spot &s)
-{
-    int64_t left = job.how == DOWN ? job.p.rows - s.i : job.p.cols - s.j;
-    int64_t apart = job.how == DOWN ? s.di : s.dj;
-    return left >= ITEMS * apart ? ITEMS : (int)((left + apart - 1) / apart);
-}
+enum { TILE = 32, MAX_GRID_Y = 65535 };
 
 /* How many spots of a thread a program is run for at once, over what lies in
  * long rows: more is on its way at once, and reading a step, which costs about
@@ -211,19 +173,21 @@ template <class T> constexpr int SPOTS = sizeof(T) == sizeof(float) ? 3 : 2;
 template <class T> constexpr int LONG_ROW = SPOTS<T> *ITEMS *PROGRAM_THREADS;
 
 template <class T>
-__global__ void __launch_bounds__(PROGRAM_THREADS)
+__global__ void __launch_bounds__(PROGRAM_THREADS, sizeof(T) == 4 ? 7 : 4)
     long_kernel(const __grid_constant__ map_job job)
 {
     extern __shared__ __align__(16) char shared[];
     constexpr int N = SPOTS<T>;
     int64_t apart = (int64_t)PROGRAM_THREADS * ITEMS;
+    int64_t own = threadIdx.x * (job.how == NEIGHBOURS ? ITEMS : 1);
     spot s[N];
     for (int64_t i = blockIdx.y; i < job.p.rows; i += gridDim.y)
-        for (int64_t j = blockIdx.x * N * apart + threadIdx.x * ITEMS;
-             j < job.p.cols; j += gridDim.x * N * apart) {
+        for (int64_t j = blockIdx.x * N * apart + own; j < job.p.cols;
+             j += gridDim.x * N * apart) {
 #pragma unroll
             for (int q = 0; q < N; q++) {
                 s[q] = {i, j + q * apart, 0, 1, 0};
+                s[q].dj = job.how == NEIGHBOURS ? 1 : PROGRAM_THREADS;
                 s[q].count = count_inside(job, s[q]);
             }
             lot<T, N> r = evaluate_lot<T, N>(
@@ -239,47 +203,7 @@ __global__ void __launch_bounds__(MAP_THREADS)
     map_kernel(const __grid_constant__ map_job job)
 {
     extern __shared__ __align__(16) char shared[];
-    int threads = blockDim.x * blockDim.y;
-    T *file = (T *)shared + threadIdx.y * blockDim.x + threadIdx.x;
-    int64_t rows = (int64_t)blockDim.y * (job.how == DOWN ? ITEMS : 1);
-    int64_t cols = (int64_t)blockDim.x * (job.how == DOWN ? 1 : ITEMS);
-    spot s;
-    s.di = job.how == DOWN ? blockDim.y : 0;
-    s.dj = job.how == ACROSS ? blockDim.x : job.how == NEIGHBOURS;
-    int64_t j = (int64_t)threadIdx.x * (job.how == NEIGHBOURS ? ITEMS : 1);
-    for (s.i = blockIdx.y * rows + threadIdx.y; s.i < job.p.rows;
-         s.i += gridDim.y * rows)
-        for (s.j = blockIdx.x * cols + j; s.j < job.p.cols;
-             s.j += gridDim.x * cols) {
-            s.count = count_inside(job, s);
-            put<T>(job, s, evaluate<T>(job.p, s, file, threads));
-        }
-}
-
-/* out (rows x cols, row-major) from a column-major input: both sides move
- * whole lines of 32 elements, and the turn happens in shared memory, whose
- * padding keeps columns off a single bank. */
-template <class T>
-__global__ void __launch_bounds__(TILE *TILE_ROWS)
-    transpose_kernel(const __grid_constant__ gpu_view in,
-                     const __grid_constant__ gpu_view out)
-{
-    __shared__ T tile[TILE][TILE + 1];
-    int64_t across = (in.cols + TILE - 1) / TILE;
-    int64_t tiles = across * ((in.rows + TILE - 1) / TILE);
-    for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
-        int64_t ti = divide(t, across);
-        int64_t i0 = ti * TILE, j0 = (t - ti * across) * TILE;
-        int64_t i = i0 + threadIdx.x, j = j0 + threadIdx.x;
-        for (int k = threadIdx.y; k < TILE; k += TILE_ROWS)
-            if (i < in.rows && j0 + k < in.cols)
-                tile[k][threadIdx.x] = load<T>(in, place(in, i, j0 + k));
-        __syncthreads(); /* the tile is filled */
-        for (int k = threadIdx.y; k < TILE; k += TILE_ROWS)
-            if (i0 + k < in.rows && j < in.cols)
-                store<T>(out, place(out, i0 + k, j), tile[threadIdx.x][k]);
-        __syncthreads(); /* the tile is read, the next may come */
-    }
+    map_block<T>(job, shared, blockDim, threadIdx, gridDim, blockIdx);
 }
 
 static int is_flat(const gpu_view *v)
@@ -289,7 +213,7 @@ static int is_flat(const gpu_view *v)
 
 /* Turns the job so that out's columns are the nearer neighbours, and makes
  * one long row of it where every view allows. */
-static void normalise(map_job *job, int inputs)
+static void normalise(map_job *job)
 {
     gpu_view *out = &job->out;
     int flat;
@@ -297,31 +221,61 @@ static void normalise(map_job *job, int inputs)
                                                 stride_size(out->col_stride))) {
         job->p.swapped = 1;
         swap_axes(out);
-        for (int v = 0; v < inputs; v++)
+        for (int v = 0; v < job->inputs; v++)
             swap_axes(&job->p.in[v]);
     }
     flat = is_flat(out) && !gpu_cuda_plan_has_places(&job->p);
-    for (int v = 0; v < inputs; v++)
+    for (int v = 0; v < job->inputs; v++)
         flat = flat && is_flat(&job->p.in[v]);
     if (flat) {
         out->cols *= out->rows;
         out->rows = 1;
-        for (int v = 0; v < inputs; v++)
+        for (int v = 0; v < job->inputs; v++)
             job->p.in[v].rows = 1, job->p.in[v].cols = out->cols;
     }
     job->p.rows = out->rows;
     job->p.cols = out->cols;
 }
 
-static int find_wide(map_job *job, int inputs, gpu_dtype type)
+/* Which views may be read and written four elements at once. Returns whether
+ * threads are to take neighbours: all views that go along rows may be; what is
+ * moved one by one wants neighbouring threads at neighbours. */
+static int find_wide(map_job *job, gpu_dtype type)
 {
     const gpu_view *out = &job->out;
-    for (int v = 0; v < inputs; v++)
-        if (gpu_cuda_is_wide(&job->p.in[v]))
-            job->p.wide |= 1u << v;
-    if (gpu_cuda_is_wide(out) && (out->dtype == type || out->dtype == GPU_BOOL))
+    unsigned narrow = 0;
+    for (int v = 0; v < job->inputs; v++) {
+        const gpu_view *in = &job->p.in[v];
+        unsigned is_wide = gpu_cuda_is_wide(in);
+        job->p.wide |= is_wide << v;
+        narrow |=
+            !is_wide && in->col_stride != 0 && !gpu_cuda_reads_columns(in);
+    }
+    if (!narrow && gpu_cuda_is_wide(out) &&
+        (out->dtype == type || out->dtype == GPU_BOOL))
         job->wide_out = (int)dtype_bytes(out->dtype);
-    return job->p.wide != 0 || job->wide_out != 0;
+    else
+        job->p.wide = 0;
+    return job->wide_out != 0;
+}
+
+/* The inputs that lie along columns. */
+static unsigned columns_of(const map_job *job)
+{
+    unsigned columns = 0;
+    for (int v = 0; v < job->inputs; v++)
+        columns |= (unsigned)gpu_cuda_reads_columns(&job->p.in[v]) << v;
+    return columns;
+}
+
+/* Takes neighbours, or elements a block's width apart that are moved one by
+ * one. */
+static void choose_neighbours(map_job *job, gpu_dtype type)
+{
+    bool is_wide = find_wide(job, type) && columns_of(job) == 0;
+    job->how = is_wide ? NEIGHBOURS : ACROSS;
+    if (!is_wide)
+        job->p.wide = 0, job->wide_out = 0;
 }
 
 static int power_of_two(int64_t at_least, int low, int high)
@@ -329,6 +283,169 @@ static int power_of_two(int64_t at_least, int low, int high)
     while (low < high && low < at_least)
         low *= 2;
     return low;
+}
+
+/* --- inputs that lie along columns ------------------------------------------
+ * What a block's tile has of such an input is put where the interpreter keeps a
+ * slot, from which a program reads it as it reads what a step gave. Limited by
+ * bytes. */
+
+enum { TURN_SPOTS = 2, TURN_ROUNDS = (int)TURN_FOURS / TURN_SPOTS };
+constexpr int ONE_SLOT = (int)TURN_SPOTS * ITEMS * TURN_THREADS; /* a round's */
+enum { MOST_TURNED = 160 << 10 }; /* bytes of shared memory */
+
+/* slot: of the inputs that are turned, whose bits are set. */
+typedef struct turn_job {
+    map_job map;
+    unsigned down, across; /* tiles */
+    unsigned turned;
+    uint8_t slot[GPU_MAX_INPUTS];
+} turn_job;
+
+template <class S, class T>
+__device__ __forceinline__ void fill_slot(const turn_job &job, int v,
+                                          int64_t i0, int64_t j0, T *slots)
+{
+    const plan &p = job.map.p;
+    const gpu_view &in = p.in[v];
+    tile_source<S> from = {(const S *)in.data + place(in, i0, j0),
+                           in.row_stride,
+                           in.col_stride,
+                           p.rows - i0,
+                           p.cols - j0,
+                           job.map.how == ACROSS,
+                           (p.slots - 1) * ONE_SLOT};
+    fill_tile(from, slots + job.slot[v] * ONE_SLOT);
+}
+
+template <class T>
+__device__ __forceinline__ void fill_slots(const turn_job &job, int64_t i0,
+                                           int64_t j0, T *slots)
+{
+    for (unsigned left = job.turned; left; left &= left - 1) {
+        int v = __ffs(left) - 1;
+        switch (job.map.p.in[v].dtype) {
+        case GPU_F32:
+            fill_slot<float>(job, v, i0, j0, slots);
+            break;
+        case GPU_F64:
+            fill_slot<double>(job, v, i0, j0, slots);
+            break;
+        default:
+            fill_slot<uint8_t>(job, v, i0, j0, slots);
+        }
+    }
+}
+
+/* The thread's elements of the tile's q-th 16 rows. */
+__device__ __forceinline__ spot spot_in_tile(const turn_job &job, int64_t i0,
+                                             int64_t j0, int q)
+{
+    bool is_apart = job.map.how == ACROSS;
+    int c = threadIdx.x % TURN_ACROSS, row = threadIdx.x / TURN_ACROSS;
+    spot s = {i0 + q * TURN_DOWN + row, j0 + c * (is_apart ? 1 : ITEMS), 0,
+              is_apart ? TURN_ACROSS : 1, 0};
+    s.count = s.i < job.map.p.rows ? count_inside(job.map, s) : 0;
+    return s;
+}
+
+template <class T>
+__global__ void __launch_bounds__(TURN_THREADS, 16 / sizeof(T))
+    turn_kernel(const __grid_constant__ turn_job job)
+{
+    extern __shared__ __align__(16) char shared[];
+    const plan &p = job.map.p;
+    int64 i0, j0;
+    find_tile(blockIdx.x, job.down, job.across, &i0, &j0);
+    fill_slots(job, i0, j0, (T *)shared);
+    __syncthreads(); /* the tile is there */
+    T *file = (T *)shared + own_column(threadIdx.x);
+#pragma unroll 1
+    for (int round = 0; round < TURN_ROUNDS; round++) {
+        spot s[TURN_SPOTS];
+#pragma unroll
+        for (int q = 0; q < TURN_SPOTS; q++)
+            s[q] = spot_in_tile(job, i0, j0, round * TURN_SPOTS + q);
+        lot<T, TURN_SPOTS> r =
+            evaluate_lot<T, TURN_SPOTS>(p, s, file, TURN_THREADS);
+#pragma unroll
+        for (int q = 0; q < TURN_SPOTS; q++)
+            put<T>(job.map, s[q], r.of[q]);
+        file += p.slots * ONE_SLOT;
+    }
+}
+
+/* There is no program, only an input to turn. */
+template <class T>
+__global__ void __launch_bounds__(TURN_THREADS, 5)
+    turned_copy_kernel(const __grid_constant__ turn_job job)
+{
+    extern __shared__ __align__(16) char shared[];
+    int64 i0, j0;
+    find_tile(blockIdx.x, job.down, job.across, &i0, &j0);
+    fill_slots(job, i0, j0, (T *)shared);
+    __syncthreads(); /* the tile is there */
+    const T *file = (const T *)shared + own_column(threadIdx.x);
+#pragma unroll 1
+    for (int q = 0; q < TURN_FOURS; q++) {
+        quad<T> r;
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++)
+            r.at[k] = file[(q * ITEMS + k) * TURN_THREADS];
+        put<T>(job.map, spot_in_tile(job, i0, j0, q), r);
+    }
+}
+
+/* Takes slots for the inputs that are turned, in place of which the program's
+ * steps read those. */
+static void take_turned(turn_job *job, int inputs)
+{
+    plan *p = &job->map.p;
+    for (int v = 0; v < inputs; v++) {
+        if (!(job->turned >> v & 1))
+            continue;
+        job->slot[v] = (uint8_t)p->slots++;
+        uint8_t number = FIRST_SLOT + job->slot[v];
+        for (int n = 0; n < p->length; n++) {
+            plan_step *step = &p->code[n];
+            step->x = step->x == v ? number : step->x;
+            step->y = step->y == v ? number : step->y;
+            step->z = step->z == v ? number : step->z;
+        }
+        if (p->result == v)
+            p->result = number;
+    }
+}
+
+/* GPU_UNSUPPORTED, without a message: nothing is to be turned, tiles would be
+ * mostly empty, or there is no room for all inputs. */
+template <class T, bool COPY>
+static gpu_status launch_turned(cuda_device *d, const map_job *map)
+{
+    turn_job job = {*map};
+    if (columns_of(map) == 0 ||
+        smaller(map->p.rows, map->p.cols) < JIT_LEAST_SIDE)
+        return GPU_UNSUPPORTED;
+    job.turned = columns_of(map);
+    take_turned(&job, map->inputs);
+    size_t shared = TURN_SPOTS * TURN_ROUNDS *
+                    gpu_cuda_plan_bytes(&job.map.p, TURN_THREADS, sizeof(T));
+    int64_t down = ceil_div(map->p.rows, SIDE);
+    int64_t across = ceil_div(map->p.cols, SIDE);
+    if (shared > MOST_TURNED || down * across > INT_MAX)
+        return GPU_UNSUPPORTED;
+    job.down = (unsigned)down;
+    job.across = (unsigned)across;
+    gpu_dtype type = sizeof(T) == 8 ? GPU_F64 : GPU_F32;
+    job.map.how = find_wide(&job.map, type) ? NEIGHBOURS : ACROSS;
+    auto kernel = COPY ? turned_copy_kernel<T> : turn_kernel<T>;
+    static int done;
+    TRY(set_once(d, (const void *)kernel,
+                 cudaFuncAttributeMaxDynamicSharedMemorySize, MOST_TURNED,
+                 &done));
+    kernel<<<job.down * job.across, TURN_THREADS, shared, d->stream>>>(job);
+    LAUNCHED(d);
+    return GPU_OK;
 }
 
 template <class T>
@@ -348,26 +465,29 @@ static gpu_status launch_long(cuda_device *d, const map_job *job)
     return GPU_OK;
 }
 
-template <class T>
-static gpu_status launch(cuda_device *d, map_job *job, int inputs)
+int gpu_cuda_lay_out(map_job *job, int threads)
 {
-    gpu_dtype type = sizeof(T) == 8 ? GPU_F64 : GPU_F32;
+    unsigned columns = columns_of(job);
+    gpu_dtype type = job->p.is_f64 ? GPU_F64 : GPU_F32;
+    choose_neighbours(job, type);
+    if (job->how != NEIGHBOURS && job->p.rows > 1)
+        job->how = DOWN;
+    int64_t unit = job->how == DOWN ? 1 : ITEMS;
+    return columns ? TILE
+                   : power_of_two(ceil_div(job->p.cols, unit), 1, threads);
+}
+
+template <class T> static gpu_status launch(cuda_device *d, map_job *job)
+{
     int threads = job->p.length > 1 ? PROGRAM_THREADS : MAP_THREADS;
     size_t shared = gpu_cuda_plan_bytes(&job->p, threads, sizeof(T));
-    int columns = 0;
-    for (int v = 0; v < inputs; v++)
-        columns |= gpu_cuda_reads_columns(&job->p.in[v]);
-    job->how = job->p.rows == 1 ? ACROSS : DOWN;
-    if (find_wide(job, inputs, type) && !columns)
-        job->how = NEIGHBOURS;
-    else
-        job->p.wide = 0, job->wide_out = 0;
-    if (job->how == NEIGHBOURS && job->p.cols >= LONG_ROW<T> &&
-        SPOTS<T> * shared <= MOST_SHARED)
+    if (job->p.cols >= LONG_ROW<T> && columns_of(job) == 0 &&
+        SPOTS<T> * shared <= MOST_SHARED) {
+        choose_neighbours(job, sizeof(T) == 8 ? GPU_F64 : GPU_F32);
         return launch_long<T>(d, job);
+    }
+    int width = gpu_cuda_lay_out(job, threads);
     int64_t unit = job->how == DOWN ? 1 : ITEMS;
-    int width =
-        columns ? TILE : power_of_two(ceil_div(job->p.cols, unit), 1, threads);
     dim3 block(width, threads / width);
     int64_t height = (int64_t)block.y * (job->how == DOWN ? ITEMS : 1);
     int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
@@ -379,18 +499,6 @@ static gpu_status launch(cuda_device *d, map_job *job, int inputs)
                      (int)shared));
     map_kernel<T><<<dim3((unsigned)x, (unsigned)smaller(y, MAX_GRID_Y)), block,
                     shared, d->stream>>>(*job);
-    LAUNCHED(d);
-    return GPU_OK;
-}
-
-template <class T>
-static gpu_status transpose(cuda_device *d, const map_job *job)
-{
-    int64_t tiles = ceil_div(job->p.rows, TILE) * ceil_div(job->p.cols, TILE);
-    int64_t blocks = smaller(tiles, (int64_t)d->sms * BLOCKS_PER_SM);
-    transpose_kernel<T>
-        <<<(unsigned)blocks, dim3(TILE, TILE_ROWS), 0, d->stream>>>(
-            job->p.in[0], job->out);
     LAUNCHED(d);
     return GPU_OK;
 }
@@ -499,9 +607,11 @@ static gpu_status copy(cuda_device *d, map_job *job, int as_f64)
                             cudaMemcpyDeviceToDevice, d->stream));
     if (is_block_copy(job))
         return gpu_cuda_gather(d, &job->p.in[0], NULL, NULL, &job->out);
-    if (gpu_cuda_reads_columns(&job->p.in[0]))
-        return as_f64 ? transpose<double>(d, job) : transpose<float>(d, job);
-    return as_f64 ? launch<double>(d, job, 1) : launch<float>(d, job, 1);
+    gpu_status status = as_f64 ? launch_turned<double, true>(d, job)
+                               : launch_turned<float, true>(d, job);
+    if (status != GPU_UNSUPPORTED)
+        return status;
+    return as_f64 ? launch<double>(d, job) : launch<float>(d, job);
 }
 
 /* All inputs are there. */
@@ -515,10 +625,12 @@ static gpu_status run_job(cuda_device *d, const gpu_program *p, map_job *job)
     gpu_status status = gpu_cuda_stream(d, p, job->p.in, &job->out);
     if (status == GPU_UNSUPPORTED)
         status = gpu_cuda_run_compiled(d, p, &job->p, &job->out);
+    if (status == GPU_UNSUPPORTED)
+        status = job->p.is_f64 ? launch_turned<double, false>(d, job)
+                               : launch_turned<float, false>(d, job);
     if (status != GPU_UNSUPPORTED)
         return status;
-    return job->p.is_f64 ? launch<double>(d, job, p->inputs)
-                         : launch<float>(d, job, p->inputs);
+    return job->p.is_f64 ? launch<double>(d, job) : launch<float>(d, job);
 }
 
 /* The interpreter reads random numbers as others do. */
@@ -562,16 +674,16 @@ static gpu_status run_drawn(cuda_device *d, const gpu_program *p, map_job *job)
     return status;
 }
 
-/* The job of p, over what normalise makes of the views. */
-static void make_job(const gpu_program *p, const gpu_view *in,
-                     const gpu_view *out, map_job *job)
+void gpu_cuda_make_job(const gpu_program *p, const gpu_view *in,
+                       const gpu_view *out, map_job *job)
 {
     gpu_cuda_plan(p, &job->p);
     for (int v = 0; v < p->inputs; v++)
         job->p.in[v] = in[v];
+    job->inputs = p->inputs;
     job->out = *out;
     job->wide_out = 0;
-    normalise(job, p->inputs);
+    normalise(job);
 }
 
 /* The results from out on, as normalise has turned the first. */
@@ -592,7 +704,7 @@ int gpu_cuda_joins(void *device, const gpu_program *p, const gpu_view *in,
     gpu_view turned[1 + GPU_MAX_EXTRAS];
     if (gpu_cuda_enter(d) != GPU_OK)
         return 0;
-    make_job(p, in, out, &job);
+    gpu_cuda_make_job(p, in, out, &job);
     turn_results(p, &job, out, turned);
     return gpu_cuda_has_compiled(d, p, &job.p, turned);
 }
@@ -619,7 +731,7 @@ gpu_status gpu_cuda_map(void *device, const gpu_program *p, const gpu_view *in,
     gpu_view turned[1 + GPU_MAX_EXTRAS];
     if (out->rows == 0 || out->cols == 0)
         return GPU_OK;
-    make_job(p, in, out, &job);
+    gpu_cuda_make_job(p, in, out, &job);
     if (p->extras > 0) {
         turn_results(p, &job, out, turned);
         gpu_status status = gpu_cuda_run_compiled(d, p, &job.p, turned);

@@ -17,26 +17,62 @@ typedef struct move_job {
     const int64_t *rows, *cols;
 } move_job;
 
-template <bool SCATTER>
+enum { MOVED = 4 }; /* elements of a thread that are under way at once */
+
+/* Elements of one type move as they are, and T has their size; those of two
+ * are double's. */
+template <class T, bool AS_THEY_ARE>
+__device__ __forceinline__ T take_element(const gpu_view &v, int64_t at)
+{
+    return AS_THEY_ARE ? ((const T *)v.data)[at] : load<T>(v, at);
+}
+
+template <class T, bool AS_THEY_ARE>
+__device__ __forceinline__ void put_element(const gpu_view &v, int64_t at, T x)
+{
+    if (AS_THEY_ARE)
+        ((T *)v.data)[at] = x;
+    else
+        store<T>(v, at, x);
+}
+
+template <bool SCATTER, class T, bool AS_THEY_ARE>
 __global__ void __launch_bounds__(THREADS)
     move_kernel(const __grid_constant__ move_job job)
 {
+    const gpu_view &from = SCATTER ? job.small : job.big;
+    const gpu_view &to = SCATTER ? job.big : job.small;
     int64_t i = (int64_t)blockIdx.y * blockDim.y + threadIdx.y;
     int64_t step_i = (int64_t)gridDim.y * blockDim.y;
-    int64_t step_j = (int64_t)gridDim.x * blockDim.x;
+    int64_t step_j = (int64_t)gridDim.x * blockDim.x * MOVED;
     for (; i < job.small.rows; i += step_i) {
         int64_t row = job.rows ? job.rows[i] : i;
-        int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-        for (; j < job.small.cols; j += step_j) {
-            int64_t col = job.cols ? job.cols[j] : j;
-            if (row < 0 || col < 0)
-                continue;
-            int64_t at = place(job.small, i, j);
-            int64_t there = place(job.big, row, col);
-            if (SCATTER)
-                store<double>(job.big, there, load<double>(job.small, at));
-            else
-                store<double>(job.small, at, load<double>(job.big, there));
+        int64_t j = (int64_t)blockIdx.x * blockDim.x * MOVED + threadIdx.x;
+        for (; row >= 0 && j < job.small.cols; j += step_j) {
+            int64_t own[MOVED], there[MOVED];
+            T x[MOVED];
+#pragma unroll
+            for (int k = 0; k < MOVED; k++) {
+                own[k] = j + k * blockDim.x;
+                bool is_there = own[k] < job.small.cols;
+                there[k] = !is_there  ? -1
+                           : job.cols ? job.cols[own[k]]
+                                      : own[k];
+            }
+#pragma unroll
+            for (int k = 0; k < MOVED; k++)
+                if (there[k] >= 0)
+                    x[k] = take_element<T, AS_THEY_ARE>(
+                        from, SCATTER ? place(from, i, own[k])
+                                      : place(from, row, there[k]));
+#pragma unroll
+            for (int k = 0; k < MOVED; k++)
+                if (there[k] >= 0)
+                    put_element<T, AS_THEY_ARE>(to,
+                                                SCATTER
+                                                    ? place(to, row, there[k])
+                                                    : place(to, i, own[k]),
+                                                x[k]);
         }
     }
 }
@@ -150,6 +186,21 @@ static gpu_status move_rows(cuda_device *d, const row_job *job)
     return GPU_OK;
 }
 
+template <bool SCATTER>
+static void launch_move(cuda_device *d, const move_job *job, dim3 grid,
+                        dim3 block)
+{
+    cudaStream_t s = d->stream;
+    if (job->big.dtype != job->small.dtype)
+        move_kernel<SCATTER, double, false><<<grid, block, 0, s>>>(*job);
+    else if (job->big.dtype == GPU_F64)
+        move_kernel<SCATTER, uint64_t, true><<<grid, block, 0, s>>>(*job);
+    else if (job->big.dtype == GPU_F32)
+        move_kernel<SCATTER, uint32_t, true><<<grid, block, 0, s>>>(*job);
+    else
+        move_kernel<SCATTER, uint8_t, true><<<grid, block, 0, s>>>(*job);
+}
+
 /* With both lists where kernels read them. */
 template <bool SCATTER>
 static gpu_status move_listed(cuda_device *d, const move_job *job)
@@ -159,14 +210,14 @@ static gpu_status move_listed(cuda_device *d, const move_job *job)
     if (moves_rows(job, &whole))
         return move_rows<SCATTER>(d, &whole);
     int width = 1;
-    while (width < THREADS && width < small->cols)
+    while (width < THREADS && width * MOVED < small->cols)
         width *= 2;
     dim3 block(width, THREADS / width);
     int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
-    int64_t x = smaller(ceil_div(small->cols, width), most);
+    int64_t x = smaller(ceil_div(small->cols, (int64_t)width * MOVED), most);
     int64_t y = smaller(ceil_div(small->rows, block.y), ceil_div(most, x));
-    move_kernel<SCATTER><<<dim3((unsigned)x, (unsigned)smaller(y, MAX_GRID_Y)),
-                           block, 0, d->stream>>>(*job);
+    launch_move<SCATTER>(
+        d, job, dim3((unsigned)x, (unsigned)smaller(y, MAX_GRID_Y)), block);
     LAUNCHED(d);
     return GPU_OK;
 }

@@ -132,8 +132,10 @@ static gpu_status wait_until(cuda_device *d, cudaError_t (*ask)(void *of),
     while ((answer = ask(of)) == cudaErrorNotReady) {
         int did = 0;
         cudaGetLastError();
-        if (*gpu_cuda_host->interrupted)
+        if (*gpu_cuda_host->interrupted) {
+            d->is_interrupted = 1;
             return FAIL(GPU_INTERRUPTED, "interrupted");
+        }
         if (work)
             TRY(work(d, &did));
         if (did) {
@@ -159,7 +161,10 @@ static cudaError_t ask_event(void *event)
 
 gpu_status gpu_cuda_wait(cuda_device *d)
 {
+    if (d->waits_small)
+        TRY(gpu_cuda_start_small(d));
     TRY(wait_until(d, ask_stream, d->stream, NULL));
+    d->is_interrupted = 0;
     d->pace.count = 0;
     d->pace.issued = d->pace.outstanding = 0;
     return GPU_OK;
@@ -174,6 +179,34 @@ gpu_status gpu_cuda_work_until(cuda_device *d, cudaEvent_t event,
                                gpu_cuda_work *work)
 {
     return wait_until(d, ask_event, event, work);
+}
+
+/* --- numbers ---------------------------------------------------------------
+ * Kernels write them into pinned memory, where the host watches them arrive. */
+
+/* Stands where none has arrived: a number that hardly any result is, and where
+ * one is, the stream's end tells. */
+static const uint64_t missing = 0x5eed0001;
+enum { POLLS = 1 << 14 }; /* about ten microseconds */
+
+/* What nobody waited for to the end may write into the slot yet, where its
+ * number would be taken for the next one's. A GPU has little work ahead of it:
+ * that is not interrupted once more. */
+void gpu_cuda_empty_slot(cuda_device *d, int numbers)
+{
+    if (d->is_interrupted && cudaStreamSynchronize(d->stream) == cudaSuccess)
+        d->is_interrupted = 0;
+    for (int n = 0; n < numbers; n++)
+        ((volatile uint64_t *)d->slot)[n] = missing;
+}
+
+gpu_status gpu_cuda_await_number(cuda_device *d, int number)
+{
+    const volatile uint64_t *slot = (const volatile uint64_t *)d->slot + number;
+    for (int polls = 0; polls < POLLS; polls++)
+        if (*slot != missing)
+            return GPU_OK;
+    return gpu_cuda_wait(d);
 }
 
 /* --- pace ----------------------------------------------------------------- */
@@ -215,7 +248,7 @@ void gpu_cuda_pace(void *device, const gpu_kernel *k, const gpu_gemm *p,
     d->pace.issued += seconds_of(d, k, p, bytes);
     if (d->pace.issued < MARK || d->pace.count == MOST_MARKS || d->lost)
         return;
-    if (cudaSetDevice(d->ordinal) != cudaSuccess || mark(d) != cudaSuccess) {
+    if (gpu_cuda_enter(d) != GPU_OK || mark(d) != cudaSuccess) {
         cudaGetLastError();
         return;
     }

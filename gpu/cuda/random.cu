@@ -80,13 +80,14 @@ int gpu_cuda_fill_draw(const gpu_random *r, int is_f32, jit_draw *to)
 /* --- fills ------------------------------------------------------------------
  */
 
-/* The elements from `first` on, `size` of them, whose blocks are 0, 1 … of
- * rounds. */
+/* The elements from `first` on, `size` of them, whose blocks are `block` and
+ * those behind it, of rounds. */
 template <class T> struct random_job {
     jit_rounds rounds;
     limits<T> l;
     gpu_view to;
     int64_t first, size;
+    uint32_t block;
 };
 
 /* 16 bytes of values. */
@@ -103,28 +104,36 @@ __device__ __forceinline__ vector<T> make_vector(const random_job<T> &job,
     vector<T> v;
 #pragma unroll
     for (int b = 0; b < BLOCKS; b++)
-        make<WAY>(job.rounds, job.l, BLOCKS * n + b, v.at + SHARE * b);
+        make<WAY>(job.rounds, job.l, job.block + BLOCKS * n + b,
+                  v.at + SHARE * b);
     return v;
 }
 
-/* Contiguous elements of type T that begin on 16 bytes. */
+/* Contiguous elements of type T that begin on 16 bytes. That a vector's number
+ * has 32 bits and what is left of them is counted down leaves the loop five
+ * instructions that make no numbers. */
 template <int WAY, class T>
 __global__ void __launch_bounds__(THREADS)
     fill_vectors(const __grid_constant__ random_job<T> job)
 {
     constexpr int SIZE = vector<T>::SIZE;
     T *to = (T *)job.to.data + job.first;
-    int64_t n = blockIdx.x * (int64_t)THREADS + threadIdx.x;
-    int64_t left = job.size - SIZE * n, step = gridDim.x * (int64_t)THREADS;
-    for (; left >= SIZE; n += step, left -= SIZE * step)
-        ((vector<T> *)to)[n] = make_vector<WAY, T>(job, (uint32_t)n);
-    if (left <= 0)
-        return;
-    vector<T> v = make_vector<WAY, T>(job, (uint32_t)n);
+    uint32_t n = blockIdx.x * THREADS + threadIdx.x, step = gridDim.x * THREADS;
+    int64_t whole = job.size / SIZE;
+    if (n == 0 && job.size % SIZE > 0) {
+        vector<T> v = make_vector<WAY, T>(job, (uint32_t)whole);
 #pragma unroll
-    for (int k = 0; k < SIZE; k++)
-        if (k < left)
-            to[SIZE * n + k] = v.at[k];
+        for (int k = 0; k < SIZE; k++)
+            if (k < job.size % SIZE)
+                to[SIZE * whole + k] = v.at[k];
+    }
+    if (n >= whole)
+        return;
+    uint32_t left = (uint32_t)(whole - 1 - n) / step;
+    do {
+        ((vector<T> *)to)[n] = make_vector<WAY, T>(job, n);
+        n += step;
+    } while (left-- > 0);
 }
 
 /* Any view. A warp's values change places in shared memory, so that its
@@ -150,22 +159,24 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* As many threads as fit at once; each goes on with stride. */
+/* As many threads as fit at once; each goes on with stride. The blocks of a
+ * launch have the upper half of their numbers in common. */
 template <int WAY, class T>
 static gpu_status fill(cuda_device *d, const gpu_random *r, const gpu_view *to)
 {
     int64_t size = to->rows * to->cols;
-    int64_t most = (int64_t)share<WAY, T>() << 32;
-    random_job<T> job = {{}, limits_of<T>(r), *to, 0, 0};
+    constexpr int64_t SHARE = share<WAY, T>(), COMMON = (int64_t)1 << 32;
+    random_job<T> job = {{}, limits_of<T>(r), *to, 0, 0, 0};
     int is_direct = to->dtype == (sizeof(T) == 8 ? GPU_F64 : GPU_F32) &&
                     to->cols == 1 && to->row_stride == 1 &&
                     is_aligned(to->data);
-    for (; job.first < size; job.first += most) {
-        int64_t left = smaller(size - job.first, most);
-        int64_t blocks = ceil_div(left, THREADS * vector<T>::SIZE);
+    for (; job.first < size; job.first += job.size) {
+        int64_t block = (r->first + job.first) / SHARE;
+        job.block = (uint32_t)block;
+        job.rounds = prepare(r, (uint32_t)(block / COMMON));
+        job.size = smaller(size - job.first, (COMMON - job.block) * SHARE);
+        int64_t blocks = ceil_div(job.size, THREADS * vector<T>::SIZE);
         blocks = smaller(blocks, (int64_t)d->sms * (2048 / THREADS));
-        job.size = left;
-        job.rounds = prepare(r, (uint32_t)(job.first / most));
         if (is_direct)
             fill_vectors<WAY, T>
                 <<<(unsigned)blocks, THREADS, 0, d->stream>>>(job);

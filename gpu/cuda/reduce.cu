@@ -355,17 +355,21 @@ static int runs_along(const plan *p, int inputs)
 }
 
 /* Everything, where no view has gaps and no instruction asks for a place, is
- * one line; otherwise its rows are the lines of one sum. */
+ * one line; otherwise its rows are the lines of one sum, or its columns where
+ * most of those that have a say lie so. */
 static void shape_whole(reduce_job *job, int inputs)
 {
     plan *p = &job->p;
     int flat = !gpu_cuda_plan_has_places(p);
-    int columns = 0;
+    int columns = 0, asked = 0;
     for (int v = 0; v < inputs; v++) {
         gpu_view *in = &p->in[v];
+        int counts = has_say(p, v, inputs);
         flat = flat && (in->cols == 1 || in->rows == 1 ||
                         in->row_stride == in->cols * in->col_stride);
-        columns += stride_size(in->row_stride) < stride_size(in->col_stride);
+        asked += counts;
+        columns +=
+            counts && stride_size(in->row_stride) < stride_size(in->col_stride);
     }
     if (flat) {
         for (int v = 0; v < inputs; v++) {
@@ -375,7 +379,7 @@ static void shape_whole(reduce_job *job, int inputs)
         p->cols *= p->rows;
         p->rows = 1;
         job->lines.row_length = p->cols;
-    } else if (p->cols == 1 || 2 * columns > inputs) {
+    } else if (p->cols == 1 || 2 * columns > asked) {
         p->swapped = 1;
         for (int v = 0; v < inputs; v++)
             swap_axes(&p->in[v]);

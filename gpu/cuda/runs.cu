@@ -1,8 +1,10 @@
-/* Runs of equal elements in a sorted vector: their values and where they begin.
+/* Runs of equal elements in a sorted vector: their values, where they begin and
+ * how long they are.
  *
  * A block counts those that begin in its tile; when it is known how many come
- * before, it finds them again and writes them side by side. Limited by bytes:
- * the vector is read twice. */
+ * before, it finds them again and writes them side by side, and with each the
+ * length of the one before. Limited by bytes: the vector is read twice, the
+ * second time from its end, where the cache still has some. */
 #include "scratch_parts.h"
 #include "sort_keys.h"
 
@@ -12,14 +14,15 @@ enum { THREADS = 256, WARPS = THREADS / 32 };
 enum { QUADS = 4, STEP = 32 * 4 * QUADS }; /* elements of a warp */
 enum { TILE = WARPS * STEP };
 
-/* sorted: without gaps. before: for each tile, how many begin before it. */
+/* sorted: without gaps. Of each tile, before: how many begin before it, last:
+ * the place of the last one that begins in it, -1 where none does. */
 template <class T> struct run_job {
     const T *sorted;
     int64_t size;
     int is_wide; /* 16 bytes may be read at once */
-    int32_t *before;
+    int32_t *before, *last;
     T *values;
-    double *starts;
+    double *starts, *lengths;
 };
 
 /* Four bits for the elements from e on, all lanes' behind each other, that
@@ -62,22 +65,53 @@ template <class T>
 __global__ void __launch_bounds__(THREADS)
     count_runs(const __grid_constant__ run_job<T> job)
 {
-    __shared__ int sum;
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, own = 0;
+    __shared__ int sum, last;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, own = 0, at = -1;
     int64_t first = (int64_t)blockIdx.x * TILE + warp * STEP;
     T before = before_warp(job, first);
     if (threadIdx.x == 0)
-        sum = 0;
+        sum = 0, last = -1;
     __syncthreads(); /* sum is zero */
 #pragma unroll
-    for (int q = 0; q < QUADS; q++)
-        own += __popc(begins(job, first + q * 128 + lane * 4, &before));
+    for (int q = 0; q < QUADS; q++) {
+        int64_t e = first + q * 128 + lane * 4;
+        unsigned bits = begins(job, e, &before);
+        own += __popc(bits);
+        at = bits ? (int)e + 31 - __clz((int)bits) : at;
+    }
     own = __reduce_add_sync(~0u, own);
-    if (lane == 0)
+    at = __reduce_max_sync(~0u, at);
+    if (lane == 0) {
         atomicAdd(&sum, own);
+        atomicMax(&last, at);
+    }
     __syncthreads(); /* sum is complete */
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         job.before[blockIdx.x] = sum;
+        job.last[blockIdx.x] = last;
+    }
+}
+
+/* Where the last run begins that begins in a tile before this one, which is not
+ * the first; all threads look for it, so many tiles at a time. */
+template <class T>
+__device__ __forceinline__ int last_before(const run_job<T> &job, int64_t tile)
+{
+    __shared__ int found;
+    int at = -1;
+    for (int64_t end = tile; at < 0 && end > 0; end -= THREADS) {
+        int64_t k = end - THREADS + threadIdx.x;
+        if (threadIdx.x == 0)
+            found = -1;
+        __syncthreads(); /* so it is */
+        int own = __reduce_max_sync(~0u, k >= 0 ? job.last[k] : -1);
+        if (threadIdx.x % 32 == 0)
+            atomicMax(&found, own);
+        __syncthreads(); /* all have told */
+        at = found;
+        __syncthreads(); /* found has been read */
+    }
+    return at;
 }
 
 template <class T>
@@ -87,7 +121,9 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ uint16_t found[TILE]; /* their places in the tile */
     __shared__ int counts[WARPS];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int64_t tile = (int64_t)blockIdx.x * TILE, first = tile + warp * STEP;
+    int64_t place = gridDim.x - 1 - blockIdx.x;
+    int64_t tile = place * TILE, first = tile + warp * STEP;
+    bool is_last = blockIdx.x == 0;
     unsigned bits[QUADS];
     int rank[QUADS], sum = 0, total = 0;
     T before = before_warp(job, first);
@@ -116,16 +152,29 @@ __global__ void __launch_bounds__(THREADS)
             found[at++] = (uint16_t)(warp * STEP + q * 128 + lane * 4 +
                                      __ffs((int)bits[q]) - 1);
     __syncthreads(); /* all are found */
-    int64_t to = job.before[blockIdx.x];
+    int64_t to = job.before[place];
     for (int k = threadIdx.x; k < total; k += THREADS) {
         int64_t e = tile + found[k];
         if (job.values)
             job.values[to + k] = job.sorted[e];
         if (job.starts)
             job.starts[to + k] = (double)(e + 1);
+        if (job.lengths && k > 0)
+            job.lengths[to + k - 1] = (double)(found[k] - found[k - 1]);
     }
-    if (job.starts && blockIdx.x == gridDim.x - 1 && threadIdx.x == 0)
+    if (job.starts && is_last && threadIdx.x == 0)
         job.starts[to + total] = (double)(job.size + 1);
+    if (!job.lengths || (total == 0 && !is_last))
+        return;
+    int64_t last = place > 0 ? last_before(job, place) : 0;
+    if (threadIdx.x > 0)
+        return;
+    if (total > 0 && to > 0)
+        job.lengths[to - 1] = (double)(tile + found[0] - last);
+    if (total > 0)
+        last = tile + found[total - 1];
+    if (is_last)
+        job.lengths[to + total - 1] = (double)(job.size - last);
 }
 
 template <class T>
@@ -140,9 +189,11 @@ static gpu_status find_runs(cuda_device *d, const gpu_view *sorted, gpu_runs *r)
     CHECK(d, cub::DeviceScan::ExclusiveSum(NULL, scanning, job.before,
                                            job.before, tiles + 1, d->stream));
     TRY(gpu_cuda_scratch(
-        d, rounded_room((size_t)(tiles + 1) * sizeof *job.before) + scanning,
+        d,
+        2 * rounded_room((size_t)(tiles + 1) * sizeof *job.before) + scanning,
         (void **)&room));
     job.before = take_part<int32_t>(&room, tiles + 1);
+    job.last = take_part<int32_t>(&room, tiles + 1);
     count_runs<T><<<(unsigned)tiles, THREADS, 0, d->stream>>>(job);
     LAUNCHED(d);
     CHECK(d, cub::DeviceScan::ExclusiveSum(room, scanning, job.before,
@@ -152,6 +203,7 @@ static gpu_status find_runs(cuda_device *d, const gpu_view *sorted, gpu_runs *r)
     TRY(r->make_room(r));
     job.values = (T *)r->values.data;
     job.starts = (double *)r->starts.data;
+    job.lengths = (double *)r->lengths.data;
     put_runs<T><<<(unsigned)tiles, THREADS, 0, d->stream>>>(job);
     LAUNCHED(d);
     return GPU_OK;

@@ -1,10 +1,13 @@
-/* Elements by their rank, without sorting what is not asked for: medians and
- * quantiles.
+/* Elements by their rank, without sorting what is not asked for: medians,
+ * quantiles and the first elements of lines.
  *
  * Many lines: a block, or a warp of a short one, finds the digits of an
  * element's key from the top, each by counting the digits of those that agree
- * so far; the keys stay in shared memory where they fit. A few long lines: two
- * elements of a sorted sample, between which the wanted one lies all but
+ * so far; the keys stay in shared memory where they fit. Of its first elements,
+ * if they are few, no digits are counted but those of the least keys of its
+ * threads: an element that is wanted is no larger than the one among these
+ * whose rank it has, and of those that are not hardly any is. A few long lines:
+ * two elements of a sorted sample, between which the wanted one lies all but
  * surely; one pass over the line counts what lies beside them and keeps what is
  * between, which is little and is sorted. Limited by bytes. What comes does not
  * depend on the sample, nor on the order of the threads.
@@ -22,10 +25,13 @@ enum { MIDDLE_LINE = 12288 }; /* and a block of THREADS */
 enum { LONG_LINE = 1 << 17 }; /* elements that are worth the whole GPU */
 enum { FEW_LINES = 32 };      /* that are taken one by one */
 
+/* Of places: to has a column for each. Of first elements to and order have as
+ * many columns as are wanted; one of them may have no data. */
 typedef struct select_job {
-    gpu_view from, to; /* rows are lines, to has a column a place */
+    gpu_view from, to, order; /* rows are lines */
     int64_t places[GPU_MOST_SELECTED];
-    int count, spreads_nan;
+    int count, spreads_nan, descending;
+    int is_wide;  /* four elements of a line may be read at once */
     int64_t kept; /* keys of a line that have room in shared memory: all or 0 */
 } select_job;
 
@@ -50,11 +56,12 @@ template <int G> __device__ __forceinline__ void meet()
 /* The key at place j of a line. */
 template <class T, class K> struct line_keys {
     const select_job &job;
-    int64_t line;
+    int64_t line, size;
     const K *kept; /* NULL: it is read each time */
     __device__ __forceinline__ K read(int64_t j) const
     {
-        return key_of(load<T>(job.from, place(job.from, line, j)), 0);
+        return key_of(load<T>(job.from, place(job.from, line, j)),
+                      job.descending);
     }
     __device__ __forceinline__ K operator()(int64_t j) const
     {
@@ -62,28 +69,67 @@ template <class T, class K> struct line_keys {
     }
 };
 
-/* Reads a line once: its keys into `keep` if that has room, the bits in which
- * they differ, and how many are NaN. */
-template <class T, class K, int G>
-__device__ __forceinline__ void read_line(const line_keys<T, K> &keys, K *keep,
-                                          int thread, line_state *s)
+__device__ __forceinline__ void put_four(uint32_t *to, const uint32_t *key)
 {
-    int64_t n = keys.job.from.cols;
-    K first = keys.read(0), differ = 0;
-    unsigned nans = 0;
+    *(uint4 *)to = make_uint4(key[0], key[1], key[2], key[3]);
+}
+
+__device__ __forceinline__ void put_four(uint64_t *to, const uint64_t *key)
+{
+    ((ulonglong2 *)to)[0] = make_ulonglong2(key[0], key[1]);
+    ((ulonglong2 *)to)[1] = make_ulonglong2(key[2], key[3]);
+}
+
+/* What a thread has seen of a line's keys. */
+template <class K> struct line_look {
+    K first, differ, least;
+    unsigned nans;
+    __device__ __forceinline__ void see(K key)
+    {
+        differ |= key ^ first;
+        least = key < least ? key : least;
+        nans += key == ~(K)0;
+    }
+};
+
+/* Reads a line once: its keys into `keep` if that has room, the bits in which
+ * they differ, and how many are NaN. Returns the least key that the thread has
+ * read. */
+template <class T, class K, int G>
+__device__ __forceinline__ K read_line(const line_keys<T, K> &keys, K *keep,
+                                       int thread, line_state *s)
+{
+    int64_t n = keys.size, wide = keys.job.is_wide ? n / 4 : 0;
+    line_look<K> look = {keys.read(0), 0, ~(K)0, 0};
     if (thread == 0) {
         s->differ = 0;
         s->nans = 0;
     }
     meet<G>(); /* both are zero */
+    const T *line =
+        (const T *)keys.job.from.data + keys.line * keys.job.from.row_stride;
+#pragma unroll 2
+    for (int64_t q = thread; q < wide; q += G) {
+        T x[4];
+        read_four(line + 4 * q, x);
+        K key[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            key[k] = key_of(x[k], keys.job.descending);
+            look.see(key[k]);
+        }
+        if (keep)
+            put_four(keep + 4 * q, key);
+    }
 #pragma unroll 4
-    for (int64_t j = thread; j < n; j += G) {
+    for (int64_t j = 4 * wide + thread; j < n; j += G) {
         K key = keys.read(j);
         if (keep)
             keep[j] = key;
-        differ |= key ^ first;
-        nans += key == ~(K)0;
+        look.see(key);
     }
+    K differ = look.differ;
+    unsigned nans = look.nans;
     for (int step = 16; step > 0; step /= 2) {
         differ |= __shfl_xor_sync(~0u, differ, step);
         nans += __shfl_xor_sync(~0u, nans, step);
@@ -93,6 +139,7 @@ __device__ __forceinline__ void read_line(const line_keys<T, K> &keys, K *keep,
         atomicAdd(&s->nans, nans);
     }
     meet<G>(); /* all have told */
+    return look.least;
 }
 
 /* Counts the digits above `shift` of the keys that agree with prefix in mask,
@@ -104,7 +151,7 @@ __device__ __forceinline__ void find_digit(const line_keys<T, K> &keys,
                                            int thread, line_state *s)
 {
     enum { EACH = DIGITS / 32 };
-    int64_t n = keys.job.from.cols;
+    int64_t n = keys.size;
     for (int k = thread; k < DIGITS; k += G)
         s->counts[k] = 0;
     meet<G>(); /* counts are zero */
@@ -155,7 +202,7 @@ find_rank(const line_keys<T, K> &keys, int64_t rank, int thread, line_state *s)
     K prefix = keys(0) & mask;
     if (thread == 0) {
         s->rank = (unsigned)rank;
-        s->equal = (unsigned)keys.job.from.cols;
+        s->equal = (unsigned)keys.size;
     }
     meet<G>(); /* they are there */
     for (int shift = top; shift > 0;) {
@@ -172,7 +219,7 @@ template <class T, class K, int G>
 __device__ __forceinline__ K find_next(const line_keys<T, K> &keys, K than,
                                        int thread, line_state *s)
 {
-    int64_t n = keys.job.from.cols;
+    int64_t n = keys.size;
     K least = ~(K)0;
     if (thread == 0)
         s->least = ~0ull;
@@ -225,44 +272,265 @@ __global__ void __launch_bounds__(G == 32 ? THREADS : G)
     K *keep = job.kept ? (K *)shared + group * job.kept : NULL;
     int64_t line = blockIdx.x * (int64_t)LINES + group;
     for (; line < job.from.rows; line += gridDim.x * (int64_t)LINES) {
-        line_keys<T, K> keys = {job, line, keep};
+        line_keys<T, K> keys = {job, line, job.from.cols, keep};
         read_line<T, K, G>(keys, keep, thread, states + group);
         select_line<T, K, G>(keys, thread, states + group);
         meet<G>(); /* the line may go */
     }
 }
 
-template <class T, class K, int G>
-static gpu_status launch_lines(cuda_device *d, select_job *job)
+/* --- the first elements of lines ------------------------------------------ */
+
+/* What the G threads of a line look at twice: how many elements there is room
+ * for, of which no more than half are wanted. */
+template <int G> struct first_room {
+    enum { ITEMS = G == 32 ? 64 : G == THREADS ? 1024 : 2048 };
+};
+
+/* Elements that may be wanted, in no order. */
+template <class K, int G> struct first_items {
+    K key[first_room<G>::ITEMS];
+    unsigned place[first_room<G>::ITEMS];
+    unsigned count; /* may be more than there is room for */
+    unsigned equal[32];
+};
+
+template <class K, int G>
+__device__ __forceinline__ void add_item(first_items<K, G> *items, K key,
+                                         int64_t at)
 {
-    static int done;
+    unsigned to = atomicAdd(&items->count, 1u);
+    if (to < first_room<G>::ITEMS) {
+        items->key[to] = key;
+        items->place[to] = (unsigned)at;
+    }
+}
+
+/* Those whose key is below `bound`, or equals it where that counts as well. */
+template <class T, class K, int G>
+__device__ __forceinline__ void take_below(const line_keys<T, K> &keys, K bound,
+                                           bool takes_equal, int thread,
+                                           first_items<K, G> *items)
+{
+    if (thread == 0)
+        items->count = 0;
+    meet<G>(); /* so it is */
+#pragma unroll 4
+    for (int64_t j = thread; j < keys.size; j += G) {
+        K key = keys(j);
+        if (key < bound || (takes_equal && key == bound))
+            add_item(items, key, j);
+    }
+    meet<G>(); /* all are there */
+}
+
+/* The first `count` of those whose key is this one. */
+template <class T, class K, int G>
+__device__ __forceinline__ void take_equal(const line_keys<T, K> &keys, K equal,
+                                           unsigned count, int thread,
+                                           first_items<K, G> *items)
+{
+    unsigned before = 0;
+    for (int64_t first = 0; first < keys.size && before < count; first += G) {
+        int64_t j = first + thread;
+        bool is_equal = j < keys.size && keys(j) == equal;
+        unsigned mask = __ballot_sync(~0u, is_equal);
+        if (thread % 32 == 0)
+            items->equal[thread / 32] = __popc(mask);
+        meet<G>(); /* all warps have told */
+        unsigned rank = before + __popc(mask & ((1u << threadIdx.x % 32) - 1));
+        for (int w = 0; w < G / 32; w++) {
+            rank += w < thread / 32 ? items->equal[w] : 0;
+            before += items->equal[w];
+        }
+        if (is_equal && rank < count)
+            add_item(items, equal, j);
+        meet<G>(); /* what they told has been read */
+    }
+}
+
+/* Gathers the items among which the first k elements are, and no more of them
+ * than there is room for. */
+template <class T, class K, int G>
+__device__ __forceinline__ void gather_first(const line_keys<T, K> &keys,
+                                             K least, int thread, line_state *s,
+                                             first_items<K, G> *items)
+{
+    int k = keys.job.count;
+    if (k <= G / 2 && 4 * k <= keys.size) { /* as many threads have read */
+        line_keys<T, K> leasts = {keys.job, keys.line, G, items->key};
+        items->key[thread] = least;
+        meet<G>(); /* all are there */
+        K bound = find_rank<T, K, G>(leasts, k - 1, thread, s).key;
+        meet<G>(); /* and have been read */
+        take_below<T, K, G>(keys, bound, true, thread, items);
+        if (items->count <= first_room<G>::ITEMS)
+            return;
+        meet<G>(); /* the count may go */
+    }
+    ranked<K> r = find_rank<T, K, G>(keys, k - 1, thread, s);
+    meet<G>(); /* all have read the state */
+    take_below<T, K, G>(keys, r.key, false, thread, items);
+    take_equal<T, K, G>(keys, r.key, r.rank + 1, thread, items);
+}
+
+template <class K, int G>
+__device__ __forceinline__ bool comes_before(const first_items<K, G> *items,
+                                             int i, int j)
+{
+    return items->key[i] < items->key[j] || (items->key[i] == items->key[j] &&
+                                             items->place[i] < items->place[j]);
+}
+
+/* In their order, behind which room is filled up. Source: Batcher, Sorting
+ * networks and their applications, 1968. */
+template <class K, int G>
+__device__ __forceinline__ void sort_items(first_items<K, G> *items, int thread)
+{
+    int size = 2, count = (int)items->count;
+    while (size < count)
+        size *= 2;
+    for (int i = count + thread; i < size; i += G) {
+        items->key[i] = ~(K)0;
+        items->place[i] = ~0u;
+    }
+    for (int length = 2; length <= size; length *= 2)
+        for (int step = length / 2; step > 0; step /= 2) {
+            meet<G>(); /* all of the step before is done */
+            for (int k = thread; k < size / 2; k += G) {
+                int i = 2 * k - (k & (step - 1)), j = i + step;
+                bool rises = (i & length) == 0;
+                if (comes_before(items, rises ? j : i, rises ? i : j)) {
+                    K key = items->key[i];
+                    unsigned place = items->place[i];
+                    items->key[i] = items->key[j];
+                    items->place[i] = items->place[j];
+                    items->key[j] = key;
+                    items->place[j] = place;
+                }
+            }
+        }
+    meet<G>(); /* the last one is done */
+}
+
+/* An item whose rank is known. */
+template <class T, class K, int G>
+__device__ __forceinline__ void put_first(const line_keys<T, K> &keys,
+                                          unsigned at, int rank)
+{
+    const select_job &job = keys.job;
+    if (rank >= job.count)
+        return;
+    if (job.to.data)
+        store<T>(job.to, place(job.to, keys.line, rank),
+                 load<T>(job.from, place(job.from, keys.line, at)));
+    if (job.order.data)
+        store<double>(job.order, place(job.order, keys.line, rank), (double)at);
+}
+
+/* Of few the rank is how many come before them; others are sorted. */
+template <class T, class K, int G>
+__device__ __forceinline__ void
+write_first(const line_keys<T, K> &keys, int thread, first_items<K, G> *items)
+{
+    enum { FEW = 128 };
+    int count = (int)items->count;
+    if (count > FEW) {
+        sort_items(items, thread);
+        for (int i = thread; i < keys.job.count; i += G)
+            put_first<T, K, G>(keys, items->place[i], i);
+        return;
+    }
+    for (int i = thread; i < count; i += G) {
+        int rank = 0;
+#pragma unroll 4
+        for (int j = 0; j < count; j++)
+            rank += comes_before(items, j, i);
+        put_first<T, K, G>(keys, items->place[i], rank);
+    }
+}
+
+template <class T, class K, int G>
+__global__ void __launch_bounds__(G == 32 ? THREADS : G)
+    first_kernel(const __grid_constant__ select_job job)
+{
+    enum { LINES = G == 32 ? THREADS / 32 : 1 };
+    __shared__ line_state states[LINES];
+    __shared__ first_items<K, G> items[LINES];
+    extern __shared__ __align__(16) unsigned char shared[];
+    int group = threadIdx.x / G, thread = threadIdx.x % G;
+    K *keep = job.kept ? (K *)shared + group * job.kept : NULL;
+    int64_t line = blockIdx.x * (int64_t)LINES + group;
+    for (; line < job.from.rows; line += gridDim.x * (int64_t)LINES) {
+        line_keys<T, K> keys = {job, line, job.from.cols, keep};
+        K least = read_line<T, K, G>(keys, keep, thread, states + group);
+        gather_first<T, K, G>(keys, least, thread, states + group,
+                              items + group);
+        write_first<T, K, G>(keys, thread, items + group);
+        meet<G>(); /* the line may go */
+    }
+}
+
+/* --- lines of any kind ---------------------------------------------------- */
+
+/* own: the bytes that a block has of its own. */
+typedef struct line_kernel {
+    void (*run)(select_job);
+    int own;
+} line_kernel;
+
+template <class T, class K, int G> static line_kernel kernel_of(bool is_first)
+{
+    const int lines = G == 32 ? THREADS / 32 : 1;
+    if (!is_first)
+        return {lines_kernel<T, K, G>, lines * (int)sizeof(line_state)};
+    return {first_kernel<T, K, G>,
+            lines * (int)(sizeof(line_state) + sizeof(first_items<K, G>))};
+}
+
+template <class T, class K, int G>
+static gpu_status launch_lines(cuda_device *d, select_job *job, bool is_first)
+{
+    static int done[2];
     const int64_t lines = G == 32 ? THREADS / 32 : 1;
-    const int block = G == 32 ? THREADS : G;
-    auto kernel = lines_kernel<T, K, G>;
-    int room; /* of a block, for keys and states */
+    const int block = G == 32 ? THREADS : G, aside = 16; /* between parts */
+    line_kernel kernel = kernel_of<T, K, G>(is_first);
+    int room; /* of a block, for keys and what it has of its own */
     CHECK(d, cudaDeviceGetAttribute(
                  &room, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->ordinal));
-    room -= (int)(lines * (int64_t)sizeof(line_state));
-    int64_t bytes = lines * job->from.cols * (int64_t)sizeof(K);
-    job->kept = bytes <= room ? job->from.cols : 0;
+    room -= kernel.own + aside;
+    int64_t cols = ceil_div(job->from.cols, 4) * 4; /* four are put at once */
+    int64_t bytes = lines * cols * (int64_t)sizeof(K);
+    job->kept = bytes <= room ? cols : 0;
     bytes = job->kept ? bytes : 0;
-    TRY(set_once(d, (const void *)kernel,
-                 cudaFuncAttributeMaxDynamicSharedMemorySize, room, &done));
+    job->is_wide = job->from.col_stride == 1 && is_aligned(job->from.data) &&
+                   job->from.row_stride % 4 == 0;
+    TRY(set_once(d, (const void *)kernel.run,
+                 cudaFuncAttributeMaxDynamicSharedMemorySize, room,
+                 done + is_first));
     int64_t most = (int64_t)d->sms * BLOCKS_PER_SM;
     unsigned blocks = (unsigned)smaller(ceil_div(job->from.rows, lines), most);
-    kernel<<<blocks, block, (size_t)bytes, d->stream>>>(*job);
+    kernel.run<<<blocks, block, (size_t)bytes, d->stream>>>(*job);
     LAUNCHED(d);
     return GPU_OK;
 }
 
-template <class T, class K>
-static gpu_status select_lines(cuda_device *d, select_job *job)
+template <int G> static bool has_room(const select_job *job, bool is_first)
 {
-    if (job->from.cols <= SHORT_LINE)
-        return launch_lines<T, K, 32>(d, job);
-    if (job->from.cols <= MIDDLE_LINE)
-        return launch_lines<T, K, THREADS>(d, job);
-    return launch_lines<T, K, MOST_THREADS>(d, job);
+    return !is_first || 2 * job->count <= first_room<G>::ITEMS;
+}
+
+template <class T, class K>
+static gpu_status select_lines(cuda_device *d, select_job *job, bool is_first)
+{
+    int64_t cols = job->from.cols;
+    if (cols <= SHORT_LINE && has_room<32>(job, is_first))
+        return launch_lines<T, K, 32>(d, job, is_first);
+    if (cols <= MIDDLE_LINE && has_room<THREADS>(job, is_first))
+        return launch_lines<T, K, THREADS>(d, job, is_first);
+    if (has_room<MOST_THREADS>(job, is_first))
+        return launch_lines<T, K, MOST_THREADS>(d, job, is_first);
+    return GPU_UNSUPPORTED;
 }
 
 /* --- a long line by all blocks ----------------------------------------------
@@ -630,12 +898,16 @@ static gpu_status select_long(cuda_device *d, const select_job *job)
 /* --- all of it --------------------------------------------------------------
  */
 
+static bool is_long(const select_job *job)
+{
+    return job->from.rows <= FEW_LINES && job->from.cols >= LONG_LINE;
+}
+
 template <class T, class K>
 static gpu_status select_any(cuda_device *d, select_job *job)
 {
-    if (job->from.rows <= FEW_LINES && job->from.cols >= LONG_LINE)
-        return select_long<T, K>(d, job);
-    return select_lines<T, K>(d, job);
+    return is_long(job) ? select_long<T, K>(d, job)
+                        : select_lines<T, K>(d, job, false);
 }
 
 /* All elements as one line, where that has even steps. */
@@ -646,6 +918,18 @@ static int make_line(gpu_view *v)
         return 0;
     swap_axes(v);
     return 1;
+}
+
+/* Lines whose neighbours lie side by side are turned first, by a copy. */
+static bool lies_across(const gpu_view *lines)
+{
+    return lines->rows > 1 &&
+           stride_size(lines->col_stride) > stride_size(lines->row_stride);
+}
+
+static bool is_countable(const gpu_view *v) /* in 32 bits */
+{
+    return v->rows * v->cols < UINT32_MAX;
 }
 
 gpu_status gpu_cuda_select(void *device, int axis, int spreads_nan,
@@ -660,18 +944,14 @@ gpu_status gpu_cuda_select(void *device, int axis, int spreads_nan,
     job.spreads_nan = spreads_nan;
     for (int k = 0; k < job.count; k++)
         job.places[k] = places[k];
-    int64_t size = from->rows * from->cols;
-    if (size >= UINT32_MAX) /* what counts has 32 bits */
+    if (!is_countable(from))
         return GPU_UNSUPPORTED;
     if (axis == 1)
         swap_axes(&job.from);
     if (axis != 2)
         swap_axes(&job.to);
-    /* Lines whose neighbours lie side by side are turned first. */
     bool is_one = axis == 0 && make_line(&job.from);
-    bool is_turned =
-        axis != 0 && job.from.rows > 1 &&
-        stride_size(job.from.col_stride) > stride_size(job.from.row_stride);
+    bool is_turned = axis != 0 && lies_across(&job.from);
     if (is_turned || (axis == 0 && !is_one))
         status = gpu_cuda_copy_view(d, "select", &job.from, &copy);
     if (axis == 0 && !is_one && status == GPU_OK)
@@ -679,6 +959,38 @@ gpu_status gpu_cuda_select(void *device, int axis, int spreads_nan,
     if (status == GPU_OK)
         status = from->dtype == GPU_F64 ? select_any<double, uint64_t>(d, &job)
                                         : select_any<float, uint32_t>(d, &job);
+    gpu_cuda_free(d, copy, gpu_cuda_copy_bytes(from));
+    return status;
+}
+
+gpu_status gpu_cuda_first(void *device, int axis, int descending,
+                          const gpu_view *from, const gpu_view *to,
+                          const gpu_view *order)
+{
+    ENTER(d, device);
+    select_job job = {*from};
+    void *copy = NULL;
+    gpu_status status = GPU_OK;
+    if (to)
+        job.to = *to;
+    if (order)
+        job.order = *order;
+    if (axis == 1) {
+        swap_axes(&job.from);
+        swap_axes(&job.to);
+        swap_axes(&job.order);
+    }
+    int64_t count = to ? job.to.cols : job.order.cols;
+    if (!is_countable(from) || count > MOST_THREADS || is_long(&job))
+        return GPU_UNSUPPORTED;
+    job.count = (int)count;
+    job.descending = descending;
+    if (lies_across(&job.from))
+        status = gpu_cuda_copy_view(d, "topk", &job.from, &copy);
+    if (status == GPU_OK)
+        status = from->dtype == GPU_F64
+                     ? select_lines<double, uint64_t>(d, &job, true)
+                     : select_lines<float, uint32_t>(d, &job, true);
     gpu_cuda_free(d, copy, gpu_cuda_copy_bytes(from));
     return status;
 }

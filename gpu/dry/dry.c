@@ -133,6 +133,13 @@ static gpu_status complex_map(void *handle, const gpu_complex_call *c)
     return gpu_poll();
 }
 
+static gpu_status complex_pairs(void *handle, const gpu_complex_pairs *p)
+{
+    dry_device *d = of(handle);
+    d->clock += dry_moved_seconds(d, dry_bytes(&p->in) + dry_bytes(&p->out));
+    return gpu_poll();
+}
+
 static gpu_status transform(void *handle, const gpu_fft_call *c)
 {
     dry_device *d = of(handle);
@@ -231,6 +238,20 @@ static gpu_status select_places(void *handle, int axis, int spreads_nan,
     return gpu_poll();
 }
 
+static gpu_status first(void *handle, int axis, int descending,
+                        const gpu_view *from, const gpu_view *to,
+                        const gpu_view *order)
+{
+    dry_device *d = of(handle);
+    (void)axis;
+    (void)descending;
+    if (!d->real->first)
+        return GPU_UNSUPPORTED;
+    double results = (to ? dry_bytes(to) : 0) + (order ? dry_bytes(order) : 0);
+    d->clock += dry_moved_seconds(d, dry_bytes(from) + results);
+    return gpu_poll();
+}
+
 /* As if memory set the pace: of what is far apart it does. */
 static gpu_status search(void *handle, const gpu_view *sorted,
                          const gpu_view *values, int is_after,
@@ -272,6 +293,16 @@ static gpu_status fill_random(void *handle, const gpu_random *r,
 {
     dry_device *d = of(handle);
     d->clock += dry_random_seconds(d, r, to);
+    return gpu_poll();
+}
+
+static gpu_status variates(void *handle, const gpu_variates *v,
+                           const gpu_view *to)
+{
+    dry_device *d = of(handle);
+    const gpu_random uniform = {.kind = GPU_NORMAL, .high = 1};
+    (void)v;
+    d->clock += 4 * dry_random_seconds(d, &uniform, to);
     return gpu_poll();
 }
 
@@ -451,6 +482,16 @@ static gpu_status sparse_lookup(void *handle, const gpu_csr *s,
     dry_device *d = of(handle);
     (void)out;
     d->clock += dry_moved_seconds(d, csr_bytes(s) + csr_bytes(places));
+    return gpu_poll();
+}
+
+static gpu_status sparse_along(void *handle, const gpu_csr *s,
+                               const gpu_sparse_path *path, void *out)
+{
+    dry_device *d = of(handle);
+    (void)out;
+    d->clock += dry_moved_seconds(d, csr_bytes(s) * (double)path->count /
+                                         (double)(s->rows > 0 ? s->rows : 1));
     return gpu_poll();
 }
 
@@ -662,11 +703,13 @@ static const gpu_backend entries = {
     .scan = scan,
     .sort = sort,
     .select = select_places,
+    .first = first,
     .search = search,
     .group = group,
     .fold = fold,
     .windows = windows,
     .random = fill_random,
+    .variates = variates,
     .survey = survey,
     .bins = bins,
     .blocks = blocks,
@@ -675,6 +718,7 @@ static const gpu_backend entries = {
     .panel = note_kernel,
     .choose_sparse = choose_sparse,
     .sparse_product = sparse_product,
+    .sparse_turned_product = sparse_product,
     .sparse_build = sparse_build,
     .sparse_transpose = sparse_transpose,
     .sparse_from_dense = sparse_from_dense,
@@ -686,6 +730,7 @@ static const gpu_backend entries = {
     .sparse_sample = sparse_sample,
     .sparse_reduce = sparse_reduce,
     .sparse_lookup = sparse_lookup,
+    .sparse_along = sparse_along,
     .sparse_arrange = sparse_arrange,
     .sparse_incomplete = sparse_incomplete,
     .solve = solve,
@@ -694,6 +739,7 @@ static const gpu_backend entries = {
     .choose_factor = choose_factor,
     .factor = factor,
     .complex_map = complex_map,
+    .complex_pairs = complex_pairs,
     .fft = transform,
     .convolve = convolve,
 };
@@ -714,6 +760,7 @@ static void omit_missing(gpu_backend *dry, const gpu_backend *real)
     OMIT_MISSING(blocks);
     OMIT_MISSING(choose_sparse);
     OMIT_MISSING(sparse_product);
+    OMIT_MISSING(sparse_turned_product);
     OMIT_MISSING(sparse_build);
     OMIT_MISSING(sparse_transpose);
     OMIT_MISSING(sparse_from_dense);
@@ -722,6 +769,7 @@ static void omit_missing(gpu_backend *dry, const gpu_backend *real)
     OMIT_MISSING(sparse_sample);
     OMIT_MISSING(sparse_reduce);
     OMIT_MISSING(sparse_lookup);
+    OMIT_MISSING(sparse_along);
     OMIT_MISSING(sparse_arrange);
     OMIT_MISSING(solve);
     OMIT_MISSING(determinant);
@@ -729,6 +777,7 @@ static void omit_missing(gpu_backend *dry, const gpu_backend *real)
     OMIT_MISSING(choose_factor);
     OMIT_MISSING(factor);
     OMIT_MISSING(complex_map);
+    OMIT_MISSING(complex_pairs);
     OMIT_MISSING(fft);
     OMIT_MISSING(convolve);
 }

@@ -329,7 +329,7 @@ static gpu_status start_vector(probe *p)
 /* In another order than sorted. */
 static gpu_status start_shuffled(probe *p)
 {
-    gpu_random r = {GPU_UNIFORM, 1, 0, 0, 1};
+    gpu_random r = {.kind = GPU_UNIFORM, .seed = 1, .high = 1};
     p->in[0].data = p->memory[0];
     p->out.data = p->memory[1];
     p->refresh = NULL;

@@ -663,6 +663,13 @@ gpu_status gpu_complex_map(const char *name, gpu_op op, const gpu_operand *in,
     return status;
 }
 
+gpu_status gpu_truth_of(const char *name, const gpu_matrix *m, gpu_matrix *out)
+{
+    gpu_operand in[2] = {{.matrix = m}, {.value = {0, 0}}};
+    out->storage = NULL;
+    return gpu_complex_map(name, GPU_OP_ne, in, out);
+}
+
 /* --- copies, and numbers into all elements ---------------------------------
  */
 
@@ -687,13 +694,31 @@ static gpu_status copy_parts(const gpu_matrix *from, gpu_matrix *to)
                              : gpu_fill(&target[1], 0);
 }
 
+gpu_matrix gpu_as_f64(const gpu_matrix *m)
+{
+    gpu_matrix bits = *m;
+    bits.dtype = GPU_F64;
+    bits.is_conjugated = 0;
+    return bits;
+}
+
+/* In one pass, where parts would take two. */
+static gpu_status copy_wholes(const gpu_matrix *from, gpu_matrix *to)
+{
+    gpu_matrix source = gpu_as_f64(from), target = gpu_as_f64(to);
+    return copy_part(&source, 0, &target);
+}
+
 static gpu_status copy_here(const gpu_matrix *from, gpu_matrix *to)
 {
     unsigned how;
     gpu_operand source = {.matrix = from};
     if (!fit_as_reals(&source, 1, to, &how)) {
         if (!gpu_shares_storage(from, to))
-            return copy_parts(from, to);
+            return from->dtype == GPU_C64 && to->dtype == GPU_C64 &&
+                           from->is_conjugated == to->is_conjugated
+                       ? copy_wholes(from, to)
+                       : copy_parts(from, to);
         gpu_matrix apart;
         TRY(gpu_clone(from, from->dtype, NULL, &apart));
         gpu_status status = copy_parts(&apart, to);

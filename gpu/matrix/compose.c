@@ -10,8 +10,7 @@
 
 /* --- one type for all parts --------------------------------------------------
  * A program computes in one type, and one in f64 has parts in f32 to the bit:
- * see op_rounding.h. What has other bits in f64 ends a part, and so does what
- * sees the sign of a NaN.
+ * see op_rounding.h. What has other bits in f64 ends a part.
  *
  * The other way round f64 is read as f32 by a program in f32, and its results
  * are written as f64: conversions at either end of it. */
@@ -197,14 +196,6 @@ static void gather_input(gpu_gathering *g, const gpu_matrix *m)
     add_input(g, m);
 }
 
-static int sees_signs(const gpu_program *p)
-{
-    for (int i = 0; i < p->length; i++)
-        if (p->code[i].op == GPU_OP_copysign || p->code[i].op == GPU_OP_signbit)
-            return 1;
-    return 0;
-}
-
 /* A constant as the program takes it. */
 static double constant_of(const gpu_gathering *g, const gpu_program *p, int i)
 {
@@ -215,10 +206,7 @@ static void gather_program(gpu_gathering *g, const gpu_program *p,
                            const gpu_matrix *const *in)
 {
     g->length += p->length + (is_single(g, p) ? count_added(p) : 0);
-    g->has_singles |= is_single(g, p);
-    g->sees_signs |= sees_signs(p);
-    g->fits = g->fits && g->length <= g->most_code &&
-              !(g->has_singles && g->sees_signs);
+    g->fits = g->fits && g->length <= g->most_code;
     for (int i = 0; i < p->inputs && g->fits; i++)
         gather_input(g, in[i]);
     for (int i = 0; i < p->constants && g->fits; i++) {
@@ -366,10 +354,10 @@ static int emit_single(gpu_program *to, int value)
     return gpu_program_add(to, GPU_OP_single, value, 0, 0);
 }
 
-/* Adds p's instructions, and returns the number of its result. is_last: it is
- * that of the whole, and rounded when it is written. */
+/* Adds p's instructions, and returns the number of its result. is_written: it
+ * is that of the whole, and rounded by its being written as f32. */
 static int emit(const gpu_gathering *g, const gpu_program *p,
-                const gpu_matrix *const *in, int is_last)
+                const gpu_matrix *const *in, int is_written)
 {
     gpu_program *to = &g->c->p;
     int value[GPU_MAX_VALUES], n = 0;
@@ -390,7 +378,7 @@ static int emit(const gpu_gathering *g, const gpu_program *p,
         if (way == GPU_QUOTIENT_DOWN)
             result = gpu_program_add(to, GPU_OP_floor, emit_single(to, result),
                                      0, 0);
-        else if (way == GPU_ROUNDED && !(is_last && i == p->length - 1))
+        else if (way == GPU_ROUNDED && !(is_written && i == p->length - 1))
             result = emit_single(to, result);
         value[n++] = result;
     }
@@ -467,7 +455,8 @@ void gpu_compose_parts(gpu_gathering *g, char names[GPU_LONGEST_NAME])
 }
 
 void gpu_compose_gathered(gpu_gathering *g, const char *name,
-                          const gpu_program *p, const gpu_matrix *const *in)
+                          const gpu_program *p, const gpu_matrix *const *in,
+                          gpu_dtype written)
 {
     gpu_composition *c = g->c;
     char names[GPU_LONGEST_NAME] = "";
@@ -478,7 +467,7 @@ void gpu_compose_gathered(gpu_gathering *g, const char *name,
     gpu_compose_parts(g, names);
     c->p.reduction = p->reduction;
     if (p->length > 0 || g->nodes == 0)
-        emit(g, p, in, 1);
+        emit(g, p, in, written == GPU_F32);
     add_name(names, name);
     c->name = g->nodes > 0 || g->product ? gpu_keep_name(names) : name;
 }
@@ -605,7 +594,7 @@ gpu_status gpu_compose(const char *name, const gpu_program *p,
         for (int i = 0; i < p->inputs && !s; i++)
             TRY(gpu_settle(in[i]));
     }
-    gpu_compose_gathered(&g, name, p, in);
+    gpu_compose_gathered(&g, name, p, in, (gpu_dtype)p->compute);
     return GPU_OK;
 }
 /* --- what is written in place ---------------------------------------------
@@ -705,7 +694,7 @@ gpu_status gpu_compose_over(const char *name, const gpu_program *p,
             break;
         TRY(gpu_settle_storage(s));
     }
-    gpu_compose_gathered(&g, name, p, in);
+    gpu_compose_gathered(&g, name, p, in, out->dtype);
     let_go_of_parts(&g);
     return GPU_OK;
 }

@@ -177,8 +177,8 @@ static gpu_status fail_places(const char *name, int is_asked)
                              : "move its operands to one device");
 }
 
-/* Programs that ask where an element lies cannot be cut. there: see
- * gpu_map_tiles. */
+/* By op's team. Programs that ask where an element lies cannot be cut. there:
+ * see gpu_map_tiles. */
 static gpu_status map_through(gpu_operation *op, const gpu_program *p,
                               unsigned there, const gpu_view *in,
                               const gpu_view *to)
@@ -189,7 +189,7 @@ static gpu_status map_through(gpu_operation *op, const gpu_program *p,
     int work = gpu_begin_work("%s %s through %s", op->name,
                               gpu_shape_text(op->result), op->device->name);
     int stage = gpu_begin_stage(gpu_size(op->result));
-    gpu_status status = gpu_map_tiles(op->device, p, there, in, to);
+    gpu_status status = gpu_map_tiles(op->team, p, there, in, to);
     gpu_end_stage(stage);
     gpu_end_work(work);
     return gpu_end_operation(op, status);
@@ -211,6 +211,18 @@ static unsigned find_there(const gpu_device *d, const gpu_matrix *const *in,
         if ((i < n ? in[i] : out)->storage->device == d)
             there |= 1u << i;
     return there;
+}
+
+/* The operation in tiles. */
+static gpu_status map_in_tiles(gpu_operation op, const gpu_program *p,
+                               const gpu_matrix *const *in,
+                               const gpu_matrix *out, const gpu_view *views)
+{
+    unsigned there = find_there(op.device, in, p->inputs, out);
+    gpu_team team = gpu_team_of(op.device, there != 0);
+    gpu_view to = gpu_view_of(out);
+    op.team = &team;
+    return map_through(&op, p, there, views, &to);
 }
 
 gpu_status gpu_run_map(const char *name, const gpu_program *p,
@@ -237,9 +249,7 @@ gpu_status gpu_run_map(const char *name, const gpu_program *p,
             .writes_all = 1,
             .flops = (double)gpu_size(out) * gpu_program_operations(p),
             .bytes = gpu_wants_bytes(d) ? bytes_moved(p, in, out) : 0};
-        status = through ? map_through(&op, p,
-                                       find_there(through, in, p->inputs, out),
-                                       views, &to)
+        status = through ? map_in_tiles(op, p, in, out, views)
                          : RUN_OPERATION(&op, map, p, views, &to);
         if (status == GPU_MEMORY && p->draw &&
             !through) { /* to draw apart: see backend.h */
@@ -401,6 +411,8 @@ gpu_status gpu_convert(const gpu_matrix *m, gpu_dtype type, gpu_matrix *out)
     gpu_device *d;
     gpu_program p;
     shape s = {m->ndim, m->rows, m->cols};
+    if (gpu_is_complex(m) && type == GPU_BOOL)
+        return gpu_truth_of("bool", m, out);
     if (gpu_is_complex(m) || gpu_dtype_is_complex(type))
         return gpu_clone(m, type, NULL, out);
     gpu_program_start(&p, 1);
@@ -415,40 +427,53 @@ gpu_status gpu_convert(const gpu_matrix *m, gpu_dtype type, gpu_matrix *out)
 
 /* --- reductions' inputs, for reduction.c ---------------------------------- */
 
-/* Is it the same in whatever order the elements come? */
-static int is_of_any_order(gpu_reduction kind)
+/* Has every zero that comes of the program the same sign? */
+static int gives_one_zero(const gpu_program *p)
 {
-    return kind == GPU_REDUCE_min || kind == GPU_REDUCE_max ||
-           kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax ||
+    if (p->length == 0)
+        return 0;
+    gpu_op last = p->code[p->length - 1].op;
+    return last == GPU_OP_abs || last == GPU_OP_square || gpu_op_is_test(last);
+}
+
+/* Is it the same in whatever order the elements come? Of zeros of both signs a
+ * GPU gives the one that it meets first as the extreme, a CPU the first there
+ * is. */
+static int is_of_any_order(const gpu_device *d, const gpu_program *p)
+{
+    gpu_reduction kind = p->reduction;
+    if (kind == GPU_REDUCE_min || kind == GPU_REDUCE_max)
+        return d->is_cpu || gives_one_zero(p);
+    return kind == GPU_REDUCE_argmin || kind == GPU_REDUCE_argmax ||
            kind == GPU_REDUCE_any || kind == GPU_REDUCE_all;
 }
 
 /* Sums are cut by how the elements lie. Do those of m lie as the values of a
- * that waits will, or is it one for all of them? */
+ * that waits will? */
 static int lies_alike(const gpu_matrix *m, const gpu_matrix *a)
 {
-    if (m->rows == 1 && m->cols == 1)
-        return 1;
     return m->rows == a->rows && m->cols == a->cols &&
            (a->rows <= 1 || m->row_stride == a->row_stride) &&
            (a->cols <= 1 || m->col_stride == a->col_stride);
 }
 
-/* A row or a column that is there for all others. Backends cut lines by those
- * operands that are whole. */
+/* A row or a column that is there for all others, or a number. Backends cut
+ * lines by those operands that are whole. */
 static int is_stretched(const gpu_matrix *m, const gpu_matrix *a)
 {
     return (m->rows == 1 && a->rows > 1) || (m->cols == 1 && a->cols > 1);
 }
 
-/* Does what waits lie otherwise than what it is made of? */
+/* Does what waits lie otherwise than what it is made of? A number lies no way;
+ * but where there is nothing that is whole backends ask it as well. */
 static int is_unlike(const gpu_matrix *m, const gpu_composition *c, int axis)
 {
     int stretched = 0, alike = 0;
     for (int k = 0; k < c->p.inputs && m->storage->pending; k++) {
-        if (lies_alike(c->inputs[k], m))
+        const gpu_matrix *in = c->inputs[k];
+        if (lies_alike(in, m))
             alike++;
-        else if (axis > 0 && is_stretched(c->inputs[k], m))
+        else if (is_stretched(in, m) && (axis > 0 || gpu_size(in) == 1))
             stretched++;
         else
             return 1;
@@ -488,7 +513,7 @@ static gpu_status compose_reduced(const char *name, const gpu_program *p,
         if (counts_bytes(p->reduction, in[i]))
             TRY(gpu_settle(in[i]));
     TRY(gpu_compose(name, p, in, s->rows, s->cols, c));
-    if (is_of_any_order(p->reduction) || !gpu_waits_any(p, in))
+    if (!gpu_waits_any(p, in) || is_of_any_order(in[0]->storage->device, &c->p))
         return GPU_OK;
     int found;
     gpu_status status = settle_unlike(p, in, c, axis, &found);

@@ -161,9 +161,11 @@ static void tell(const gpu_operation *op, int fallback, gpu_status status)
 {
     const gpu_matrix *m = op->result;
     int is_compiled = gpu_counted.compiled != op->compiled;
+    gpu_team alone = {1, {op->device}};
     gpu_event e = {.operation = op->name,
                    .kernel = is_compiled ? "compiled" : op->kernel,
                    .device = op->device,
+                   .team = op->team ? op->team : &alone,
                    .m = m->rows,
                    .n = m->cols,
                    .k = op->k,

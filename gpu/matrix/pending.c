@@ -100,7 +100,8 @@ void gpu_collect_garbage(gpu_garbage which)
 {
     if (!gpu_waiting.collect)
         return;
-    gpu_device *through = gpu_compute_through(NULL); /* not of finalisers */
+    /* not of finalisers */
+    gpu_team through = gpu_compute_together((gpu_team){0});
     double start = gpu_dry ? gpu_now() : 0;
     gpu_collections++;
     if (gpu_dry && gpu_may_collect_dry()) /* others make what is held old */
@@ -109,7 +110,7 @@ void gpu_collect_garbage(gpu_garbage which)
     gpu_collections--;
     if (gpu_dry)
         gpu_dry->collecting += gpu_now() - start;
-    gpu_compute_through(through);
+    gpu_compute_together(through);
 }
 
 /* --- the list of what waits ----------------------------------------------- */

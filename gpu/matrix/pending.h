@@ -75,7 +75,6 @@ typedef struct gpu_gathering {
     uint8_t compute; /* of all: see "one type for all parts" in compose.c */
     int draws;       /* may parts be random numbers? */
     int narrows;     /* may f64 be read as f32? */
-    int has_singles, sees_signs; /* parts in f32; what tells NaN from -NaN */
     int is_alone, fits, length, inputs, constants, nodes;
     gpu_storage *misfit; /* that waits and cannot be a part; or NULL */
     int most_code, most_constants;
@@ -124,9 +123,11 @@ gpu_storage *gpu_choose_settled(const gpu_gathering *g);
 /* The program of all parts into g->c, and their names. */
 enum { GPU_LONGEST_NAME = 60 };
 void gpu_compose_parts(gpu_gathering *g, char names[GPU_LONGEST_NAME]);
-/* That of p, too, with what was gathered for it. */
+/* That of p, too, with what was gathered for it; its result is written in that
+ * type. */
 void gpu_compose_gathered(gpu_gathering *g, const char *name,
-                          const gpu_program *p, const gpu_matrix *const *in);
+                          const gpu_program *p, const gpu_matrix *const *in,
+                          gpu_dtype written);
 
 /* --- settling (settle.c) -------------------------------------------------- */
 

@@ -14,7 +14,7 @@ static gpu_status run_composed(gpu_pending *n)
     gpu_composition c;
     gpu_operands_of(n, in);
     gpu_gathering g = gpu_gather_waiting(n, &c);
-    gpu_compose_gathered(&g, n->name, &n->p, in);
+    gpu_compose_gathered(&g, n->name, &n->p, in, n->out.dtype);
     gpu_pending *p = g.product;
     gpu_status status;
     if (p) {
@@ -399,10 +399,11 @@ static gpu_status settle_with(gpu_storage *s, company who)
         return gpu_fail(GPU_INCOMPLETE, "%s: is still being worked out",
                         s->pending->name);
     gpu_matrix held = {.storage = s};
-    gpu_device *through = gpu_compute_through(NULL); /* where it lies */
+    /* where it lies */
+    gpu_team through = gpu_compute_together((gpu_team){0});
     gpu_retain(&held);
     gpu_status status = settle_held(s, who);
-    gpu_compute_through(through);
+    gpu_compute_together(through);
     gpu_release(&held);
     return status;
 }

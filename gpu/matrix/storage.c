@@ -8,7 +8,10 @@ static uint32_t epoch;
 
 /* From here on a size is first compared with the memory there is. */
 enum { LARGE = 64 << 20 };
-enum { WITHIN = 64 }; /* bytes kept in the storage itself, on the CPU */
+enum {
+    WITHIN = 64, /* bytes kept in the storage itself, on the CPU */
+    STORAGE_BYTES = sizeof(gpu_storage) + WITHIN
+};
 
 static struct {
     int (*collect)(void *data);
@@ -34,7 +37,8 @@ size_t gpu_dtype_size(gpu_dtype t)
 int gpu_dtype_find(const char *name, gpu_dtype *out)
 {
     for (int t = 0; t < GPU_ALL_DTYPES; t++) {
-        if (strcmp(name, dtypes[t].name) == 0) {
+        /* the letters behind the first are looked at only where it is right */
+        if (*name == *dtypes[t].name && strcmp(name, dtypes[t].name) == 0) {
             *out = (gpu_dtype)t;
             return 1;
         }
@@ -61,11 +65,12 @@ static void collect_garbage(void)
 {
     if (!garbage.collect)
         return;
-    gpu_device *through = gpu_compute_through(NULL); /* not of finalisers */
+    /* not of finalisers */
+    gpu_team through = gpu_compute_together((gpu_team){0});
     gpu_collections++;
     garbage.collect(garbage.data);
     gpu_collections--;
-    gpu_compute_through(through);
+    gpu_compute_together(through);
 }
 
 void gpu_relieve(gpu_device *d)
@@ -153,8 +158,8 @@ static int is_within(const gpu_device *d, size_t bytes)
 static size_t host_bytes(const gpu_storage *s)
 {
     if (is_within(s->device, s->bytes))
-        return sizeof *s + WITHIN;
-    return sizeof *s + (s->device->is_cpu ? s->bytes : 0);
+        return STORAGE_BYTES;
+    return STORAGE_BYTES + (s->device->is_cpu ? s->bytes : 0);
 }
 
 /* What storage without bytes points at, and in a dry run one whose bytes count:
@@ -237,10 +242,52 @@ void gpu_take_bytes(gpu_storage *s, void *data)
         s->device->backend->free(s->device->handle, data, s->bytes);
 }
 
+/* Storages that are unused, linked by their first words: each small operation
+ * wants one, and many end at once, which malloc is slow at. */
+enum { MOST_UNUSED = 8192 };
+
+static struct {
+    void *first;
+    int count;
+} unused;
+
+#ifdef __SANITIZE_ADDRESS__
+/* None is kept, so that what is used after its end is noticed. */
+static int keeps_unused(void)
+{
+    return 0;
+}
+#else
+static int keeps_unused(void)
+{
+    return unused.count < MOST_UNUSED;
+}
+#endif
+
+static gpu_storage *take_unused(void)
+{
+    void *s = unused.first;
+    if (!s)
+        return malloc(STORAGE_BYTES);
+    memcpy(&unused.first, s, sizeof unused.first);
+    unused.count--;
+    return s;
+}
+
+static void end_storage(gpu_storage *s)
+{
+    if (!keeps_unused()) {
+        free(s);
+        return;
+    }
+    memcpy(s, &unused.first, sizeof unused.first);
+    unused.first = s;
+    unused.count++;
+}
+
 static gpu_status create_storage(gpu_device *d, size_t bytes, gpu_storage **out)
 {
-    int has_room = !gpu_dry && is_within(d, bytes);
-    gpu_storage *s = malloc(sizeof *s + (has_room ? WITHIN : 0));
+    gpu_storage *s = take_unused();
     if (!s)
         return out_of_memory(d, gpu_dry ? sizeof *s : bytes);
     *s = (gpu_storage){.device = d,
@@ -295,7 +342,7 @@ gpu_status gpu_create(gpu_matrix *out, gpu_device *device, gpu_dtype dtype,
     gpu_storage *s = out->storage;
     gpu_status status = gpu_give_bytes(s, &s->data);
     if (status != GPU_OK) {
-        free(s);
+        end_storage(s);
         out->storage = NULL;
     }
     return status;
@@ -342,7 +389,7 @@ void gpu_release(gpu_matrix *m)
         gpu_drop_pending(s);
     else if (s->data != nowhere) /* where it could not be made to wait */
         gpu_take_bytes(s, s->data);
-    free(s);
+    end_storage(s);
 }
 
 /* --- questions ------------------------------------------------------------ */

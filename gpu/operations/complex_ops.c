@@ -1,5 +1,5 @@
-/* What moves, adds up and multiplies complex matrices, part by part: see
- * complex_numbers.h. */
+/* What moves, adds up and multiplies complex matrices, part by part, products
+ * on a GPU as one real product: see complex_numbers.h. */
 #include "complex_numbers.h"
 #include "core.h"
 #include "op_list.h"
@@ -40,14 +40,6 @@ static gpu_status join(gpu_matrix parts[2], gpu_dtype type, int is_conjugated,
 /* --- moving ----------------------------------------------------------------
  * An element of c64 has the size of one of f64, and is moved as such. */
 
-static gpu_matrix as_f64(const gpu_matrix *m)
-{
-    gpu_matrix bits = *m;
-    bits.dtype = GPU_F64;
-    bits.is_conjugated = 0;
-    return bits;
-}
-
 /* What f64 became of those bits. */
 static void from_f64(const gpu_matrix *like, gpu_matrix *out)
 {
@@ -62,7 +54,7 @@ gpu_status gpu_gather_complex(const gpu_matrix *m, const int64_t *rows,
     gpu_matrix parts[2], moved[2] = {{.storage = NULL}, {.storage = NULL}};
     gpu_parts_of(m, parts);
     if (m->dtype == GPU_C64) {
-        gpu_matrix bits = as_f64(m);
+        gpu_matrix bits = gpu_as_f64(m);
         TRY(gpu_gather(&bits, rows, nrows, cols, ncols, out));
         from_f64(m, out);
         return GPU_OK;
@@ -82,7 +74,7 @@ gpu_status gpu_take_complex(const gpu_matrix *m, const gpu_matrix *rows,
     gpu_matrix parts[2], moved[2] = {{.storage = NULL}, {.storage = NULL}};
     gpu_parts_of(m, parts);
     if (m->dtype == GPU_C64) {
-        gpu_matrix bits = as_f64(m);
+        gpu_matrix bits = gpu_as_f64(m);
         TRY(gpu_take(&bits, rows, cols, out));
         from_f64(m, out);
         return GPU_OK;
@@ -101,7 +93,7 @@ gpu_status gpu_compress_complex(const gpu_matrix *m, const gpu_matrix *mask,
     gpu_matrix parts[2], moved[2] = {{.storage = NULL}, {.storage = NULL}};
     gpu_parts_of(m, parts);
     if (m->dtype == GPU_C64) {
-        gpu_matrix bits = as_f64(m);
+        gpu_matrix bits = gpu_as_f64(m);
         TRY(gpu_compress(&bits, mask, out));
         from_f64(m, out);
         return GPU_OK;
@@ -160,8 +152,8 @@ static gpu_status put_complex(const char *name, const gpu_matrix *from,
     gpu_parts_of(m, target);
     gpu_status status;
     if (m->dtype == GPU_C64) {
-        given[0] = as_f64(&source);
-        target[0] = as_f64(m);
+        given[0] = gpu_as_f64(&source);
+        target[0] = gpu_as_f64(m);
         status = put(&given[0], l, &target[0]);
     } else {
         status = put(&given[0], l, &target[0]);
@@ -197,10 +189,55 @@ gpu_status gpu_expand_complex(const gpu_matrix *from, const gpu_matrix *mask,
 /* --- running sums, random numbers -------------------------------------------
  */
 
+/* Products of complex lines by the CPU, which alone has them: of m's elements
+ * as they lie, m being conjugated or not. */
+static gpu_status multiply_up(const gpu_matrix *m, int axis, gpu_matrix *out)
+{
+    TRY(gpu_create(out, gpu_cpu(), m->dtype, m->ndim, m->rows, m->cols));
+    if (gpu_size(m) == 0)
+        return GPU_OK;
+    gpu_view from = gpu_view_of(m), to = gpu_target_of(out);
+    gpu_operation op = {.name = gpu_scan_name(GPU_SCAN_PROD),
+                        .kernel = "scan",
+                        .device = gpu_cpu(),
+                        .result = out,
+                        .flops = 6.0 * (double)gpu_size(out),
+                        .bytes = 2.0 * (double)gpu_bytes(out)};
+    gpu_status status =
+        RUN_OPERATION(&op, scan, GPU_SCAN_PROD, axis, &from, &to);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+static gpu_status scan_products(const gpu_matrix *m, int axis, gpu_matrix *out)
+{
+    gpu_device *d;
+    gpu_matrix from = *m, here, result;
+    TRY(gpu_check_complex(gpu_scan_name(GPU_SCAN_PROD), &m, 1, &d));
+    from.is_conjugated = 0;
+    if (d == gpu_cpu()) {
+        TRY(multiply_up(&from, axis, out));
+    } else {
+        gpu_note_fallback();
+        TRY(gpu_clone(&from, m->dtype, gpu_cpu(), &here));
+        gpu_status status = multiply_up(&here, axis, &result);
+        gpu_release(&here);
+        TRY(status);
+        status = gpu_clone(&result, m->dtype, d, out);
+        gpu_release(&result);
+        TRY(status);
+    }
+    out->is_conjugated = m->is_conjugated;
+    return GPU_OK;
+}
+
 gpu_status gpu_scan_complex(const gpu_matrix *m, gpu_scan_kind kind, int axis,
                             gpu_matrix *out)
 {
     gpu_matrix parts[2], sums[2];
+    if (kind == GPU_SCAN_PROD)
+        return scan_products(m, axis, out);
     if (kind != GPU_SCAN_SUM)
         return gpu_fail_complex(gpu_scan_name(kind));
     gpu_parts_of(m, parts);
@@ -287,11 +324,28 @@ static gpu_status product_of_lines(const gpu_matrix *m, int axis,
     return status;
 }
 
+/* The same of c64 in c128, as those of f32 are worked out in f64; out is of
+ * type `type`. */
+static gpu_status product_in_c128(const gpu_matrix *m, int axis, gpu_dtype type,
+                                  gpu_matrix *out)
+{
+    gpu_matrix wide, product;
+    if (m->dtype == GPU_C128)
+        return product_of_lines(m, axis, out);
+    TRY(gpu_clone(m, GPU_C128, NULL, &wide));
+    gpu_status status = product_of_lines(&wide, axis, &product);
+    gpu_release(&wide);
+    TRY(status);
+    status = gpu_clone(&product, type, NULL, out);
+    gpu_release(&product);
+    return status;
+}
+
 static gpu_status reduce_product(const gpu_matrix *m, int axis, gpu_matrix *out)
 {
     int64_t n = axis == 1 ? m->rows : m->cols;
     if (n > 0)
-        return product_of_lines(m, axis, out);
+        return product_in_c128(m, axis, m->dtype, out);
     TRY(gpu_create(out, gpu_matrix_device(m), m->dtype, m->ndim,
                    axis == 1 ? 1 : m->rows, axis == 1 ? m->cols : 1));
     return gpu_complex_fill(out, (gpu_complex){1, 0});
@@ -319,12 +373,9 @@ static gpu_status reduce_spread(const char *name, int kind, const gpu_matrix *m,
 static gpu_status reduce_other(const char *name, int kind, const gpu_matrix *m,
                                int axis, gpu_matrix *out)
 {
-    gpu_matrix value = {.storage = NULL};
-    gpu_operand in[2] = {{.matrix = m}, {.value = {0, 0}}};
-    if (kind == GPU_REDUCE_norm)
-        TRY(gpu_sizes_of(m, &value));
-    else
-        TRY(gpu_complex_map(name, GPU_OP_ne, in, &value));
+    gpu_matrix value;
+    TRY(kind == GPU_REDUCE_norm ? gpu_sizes_of(m, &value)
+                                : gpu_truth_of(name, m, &value));
     gpu_status status = reduce_one(name, kind, &value, axis, out);
     gpu_release(&value);
     return status;
@@ -409,8 +460,7 @@ static gpu_status spread_all(const char *name, int kind, const gpu_matrix *m,
 static gpu_status value_all(const char *name, int kind, const gpu_matrix *m,
                             double *out)
 {
-    gpu_matrix value = {.storage = NULL};
-    gpu_operand in[2] = {{.matrix = m}, {.value = {0, 0}}};
+    gpu_matrix value;
     if (!gpu_is_complex(m))
         return reduce_one_all(name, kind, m, out);
     if (kind == GPU_REDUCE_var || kind == GPU_REDUCE_std)
@@ -418,7 +468,7 @@ static gpu_status value_all(const char *name, int kind, const gpu_matrix *m,
     if (kind == GPU_REDUCE_norm)
         TRY(gpu_sizes_of(m, &value));
     else if (kind == GPU_REDUCE_any || kind == GPU_REDUCE_all)
-        TRY(gpu_complex_map(name, GPU_OP_ne, in, &value));
+        TRY(gpu_truth_of(name, m, &value));
     else
         return gpu_fail_complex(name);
     gpu_status status = reduce_one_all(name, kind, &value, out);
@@ -446,7 +496,7 @@ static gpu_status product_all(const gpu_matrix *m, gpu_complex *out)
     if (gpu_size(m) == 0)
         return GPU_OK;
     TRY(gpu_reshape(m, 1, gpu_size(m), 1, &flat));
-    gpu_status status = product_of_lines(&flat, 1, &result);
+    gpu_status status = product_in_c128(&flat, 1, GPU_C128, &result);
     gpu_release(&flat);
     TRY(status);
     status = gpu_complex_get(&result, 0, 0, out);
@@ -570,7 +620,114 @@ static gpu_status multiply(const gpu_matrix *a, const gpu_matrix *b,
     return status;
 }
 
-/* Four real products by the kernels that real matrices have. */
+/* --- products as one real product -------------------------------------------
+ * What lies row by row is a real matrix of twice the columns: re, im, re, im.
+ * With each row z of b and i z below it, which are 2k x 2n, that product of
+ * m x 2k with them is the complex one as it lies: no part is taken out before
+ * or joined behind, and one product of twice the columns and twice the inner
+ * side is nearer to a GPU's peak than four. Of a real a, b as it lies will do.
+ */
+
+static gpu_status share(const gpu_matrix *m, gpu_matrix *out)
+{
+    gpu_retain(m);
+    *out = *m;
+    return GPU_OK;
+}
+
+/* m as m x k, where it lies row by row in the type, or a copy that does; with
+ * is_free whatever is_conjugated says, which another factor minds. */
+static gpu_status lay_in_rows(const gpu_matrix *m, gpu_dtype type, int is_free,
+                              gpu_matrix *out)
+{
+    int is_so = m->dtype == type && (m->cols == 1 || m->col_stride == 1) &&
+                (is_free || !m->is_conjugated);
+    if (!is_so)
+        return gpu_clone(m, type, NULL, out);
+    return share(m, out);
+}
+
+/* m x 2n real numbers, of what lies row by row; of a vector a row each. */
+static gpu_matrix as_rows_of_reals(const gpu_matrix *m)
+{
+    gpu_matrix parts[2], reals;
+    gpu_parts_of(m, parts);
+    reals = parts[0];
+    reals.ndim = 2;
+    reals.cols = 2 * m->cols;
+    reals.col_stride = 1;
+    return reals;
+}
+
+/* Of b, k x n: the 2k x n whose rows are each of b's, z, and i z below it, or
+ * -i z where a is conjugated. */
+static gpu_status lay_with_turned(const gpu_matrix *b, gpu_dtype type,
+                                  int is_a_conjugated, gpu_matrix *out)
+{
+    gpu_matrix rows;
+    TRY(lay_in_rows(b, type, 1, &rows));
+    gpu_status status =
+        gpu_create(out, b->storage->device, type, 2, 2 * b->rows, b->cols);
+    if (status == GPU_OK) {
+        gpu_complex_pairs p = {gpu_view_of(&rows), gpu_target_of(out),
+                               rows.is_conjugated, is_a_conjugated};
+        gpu_operation o = {.name = "copy",
+                           .kernel = "pairs",
+                           .device = b->storage->device,
+                           .result = out,
+                           .writes_all = 1,
+                           .bytes = (double)(gpu_bytes(b) + gpu_bytes(out))};
+        status = RUN_OPERATION(&o, complex_pairs, &p);
+        if (status != GPU_OK)
+            gpu_release(out);
+    }
+    gpu_release(&rows);
+    return status;
+}
+
+/* Does it pay? Of a with few rows most of the time would go into b's copy. */
+static int is_for_one_product(const gpu_matrix *a, const gpu_matrix *b)
+{
+    enum { LEAST_ROWS = 32 };
+    const gpu_device *d = gpu_matrix_device(a);
+    return d->backend->complex_pairs && a->ndim == 2 &&
+           d == gpu_matrix_device(b) && gpu_is_complex(b) && gpu_size(a) > 0 &&
+           gpu_size(b) > 0 && (a->rows >= LEAST_ROWS || b->cols == 1);
+}
+
+static gpu_status multiply_as_one(const gpu_matrix *a, const gpu_matrix *b,
+                                  const gpu_product *how, gpu_dtype part,
+                                  gpu_matrix *out)
+{
+    gpu_dtype type = gpu_dtype_made_complex(part);
+    gpu_product real = *how;
+    gpu_matrix left, right, x, y, c;
+    int is_complex = gpu_is_complex(a);
+    real.beta = 0;
+    TRY(is_complex ? lay_in_rows(a, type, 1, &left) : share(a, &left));
+    gpu_status status =
+        is_complex ? lay_with_turned(b, type, left.is_conjugated, &right)
+                   : lay_in_rows(b, type, 0, &right);
+    if (status != GPU_OK) {
+        gpu_release(&left);
+        return status;
+    }
+    status =
+        gpu_create(out, b->storage->device, type, b->ndim, a->rows, b->cols);
+    if (status == GPU_OK) {
+        x = is_complex ? as_rows_of_reals(&left) : left;
+        y = as_rows_of_reals(&right);
+        c = as_rows_of_reals(out);
+        status = gpu_matmul(&x, &y, &real, &c);
+        if (status != GPU_OK)
+            gpu_release(out);
+    }
+    gpu_release(&right);
+    gpu_release(&left);
+    return status;
+}
+
+/* One or four real products by the kernels that real matrices have. */
 gpu_status gpu_matmul_complex(const gpu_matrix *a, const gpu_matrix *b,
                               const gpu_product *how, gpu_matrix *c)
 {
@@ -594,7 +751,10 @@ gpu_status gpu_matmul_complex(const gpu_matrix *a, const gpu_matrix *b,
         real.beta = 0;
         TRY(gpu_matmul(a, b, &real, &product));
     } else {
-        TRY(multiply(a, b, how, gpu_dtype_of_parts(shape.dtype), &product));
+        gpu_dtype part = gpu_dtype_of_parts(shape.dtype);
+        TRY(is_for_one_product(a, b)
+                ? multiply_as_one(a, b, how, part, &product)
+                : multiply(a, b, how, part, &product));
     }
     if (created) {
         *c = product;

@@ -154,8 +154,7 @@ static double lu_flops(const gpu_matrix *a)
     return k * k * (longer - k / 3);
 }
 
-/* What is above the diagonal becomes 0. */
-static gpu_status clear_above(gpu_matrix *m)
+static gpu_status clear_whole_above(gpu_matrix *m)
 {
     const gpu_matrix *in[] = {m};
     gpu_program p;
@@ -165,8 +164,46 @@ static gpu_status clear_above(gpu_matrix *m)
     int col = gpu_program_add(&p, GPU_OP_COL, 0, 0, 0);
     int is_below = gpu_program_add(&p, GPU_OP_ge, row, col, 0);
     gpu_program_add(&p, GPU_OP_where, is_below, 0, zero);
+    return gpu_map("chol", &p, in, m);
+}
+
+static gpu_status clear_block(gpu_matrix *m, gpu_slice rows, gpu_slice cols,
+                              gpu_status (*clear)(gpu_matrix *m))
+{
+    gpu_matrix part;
+    TRY(gpu_view_block(m, rows, cols, &part));
+    gpu_status status = clear(&part);
+    gpu_release(&part);
+    return status;
+}
+
+static gpu_status fill_with_zeros(gpu_matrix *m)
+{
+    return gpu_is_complex(m) ? gpu_complex_fill(m, (gpu_complex){0, 0})
+                             : gpu_fill(m, 0);
+}
+
+/* On a CPU rectangles are filled, which reads nothing, and squares along the
+ * diagonal looked at. */
+static gpu_status clear_parts_above(gpu_matrix *m)
+{
+    enum { SQUARE = 64 };
+    if (m->rows <= SQUARE)
+        return clear_whole_above(m);
+    int64_t half = m->rows / 2;
+    gpu_slice first = {0, 1, half}, second = {half, 1, m->rows - half};
+    TRY(clear_block(m, first, first, clear_parts_above));
+    TRY(clear_block(m, first, second, fill_with_zeros));
+    return clear_block(m, second, second, clear_parts_above);
+}
+
+/* What is above the diagonal becomes 0. */
+static gpu_status clear_above(gpu_matrix *m)
+{
     gpu_quiet before = gpu_begin_quiet();
-    return gpu_end_quiet(before, gpu_map("chol", &p, in, m));
+    int is_here = gpu_device_is_cpu(gpu_matrix_device(m));
+    return gpu_end_quiet(before,
+                         is_here ? clear_parts_above(m) : clear_whole_above(m));
 }
 
 /* Of a matrix without elements any orthogonal ones are factors. */

@@ -32,7 +32,8 @@ const gpu_checks *gpu_checked(void)
 /* -1 or 1, 1 x n. */
 static gpu_status make_signs(gpu_device *d, int64_t n, gpu_matrix *out)
 {
-    gpu_random coin = {GPU_INTEGER, 0x5eed, calls++, 0, 1};
+    gpu_random coin = {
+        .kind = GPU_INTEGER, .seed = 0x5eed, .call = calls++, .high = 1};
     gpu_program p;
     TRY(gpu_create(out, d, GPU_F64, 2, 1, n));
     gpu_program_start(&p, 1);

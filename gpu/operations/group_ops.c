@@ -67,7 +67,7 @@ typedef struct run_results {
     gpu_runs runs;
     gpu_device *device;
     gpu_dtype dtype;
-    gpu_matrix *values, *starts;
+    gpu_matrix *values, *starts, *lengths;
 } run_results;
 
 static gpu_status make_run_room(gpu_runs *r)
@@ -81,17 +81,22 @@ static gpu_status make_run_room(gpu_runs *r)
         TRY(gpu_create(m->starts, m->device, GPU_F64, 1, r->count + 1, 1));
         r->starts = gpu_target_of(m->starts);
     }
+    if (m->lengths) {
+        TRY(gpu_create(m->lengths, m->device, GPU_F64, 1, r->count, 1));
+        r->lengths = gpu_target_of(m->lengths);
+    }
     return GPU_OK;
 }
 
 gpu_status gpu_find_runs(const gpu_matrix *sorted, gpu_matrix *values,
-                         gpu_matrix *starts)
+                         gpu_matrix *starts, gpu_matrix *lengths)
 {
+    gpu_matrix *results[] = {values, starts, lengths};
+    enum { RESULTS = sizeof results / sizeof *results };
     gpu_device *d;
-    if (values)
-        values->storage = NULL;
-    if (starts)
-        starts->storage = NULL;
+    for (int i = 0; i < RESULTS; i++)
+        if (results[i])
+            results[i]->storage = NULL;
     TRY(gpu_check_operands("unique", &sorted, 1, &d));
     TRY(check_vector("unique", sorted, "what is sorted"));
     if (gpu_dry)
@@ -101,7 +106,8 @@ gpu_status gpu_find_runs(const gpu_matrix *sorted, gpu_matrix *values,
                      .device = d,
                      .dtype = sorted->dtype,
                      .values = values,
-                     .starts = starts};
+                     .starts = starts,
+                     .lengths = lengths};
     gpu_view from = gpu_view_of(sorted);
     gpu_matrix shape = *sorted; /* nothing of them is there before they are */
     shape.storage = NULL;
@@ -112,13 +118,14 @@ gpu_status gpu_find_runs(const gpu_matrix *sorted, gpu_matrix *values,
                         .extent = sorted,
                         .bytes = (double)gpu_bytes(sorted)};
     gpu_status status = RUN_OPERATION(&op, runs, &from, &m.runs);
-    int is_made = (values && values->storage) || (starts && starts->storage);
+    int is_made = 0;
+    for (int i = 0; i < RESULTS; i++)
+        is_made |= results[i] && results[i]->storage;
     if (status == GPU_OK && !is_made)
         status = make_run_room(&m.runs);
-    if (status != GPU_OK && values)
-        gpu_release(values);
-    if (status != GPU_OK && starts)
-        gpu_release(starts);
+    for (int i = 0; i < RESULTS && status != GPU_OK; i++)
+        if (results[i])
+            gpu_release(results[i]);
     return status;
 }
 

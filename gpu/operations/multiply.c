@@ -3,6 +3,7 @@
 #include "core.h"
 #include "op_list.h"
 #include "product_tiles.h"
+#include "tiles.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -328,6 +329,17 @@ static gpu_gemm_place find_there(const gpu_device *d, const gpu_matrix both[2],
                             c->storage->device == d};
 }
 
+/* What is tiled op's team does together, where all of it can. */
+static gpu_status multiply_tiles(gpu_operation *op, const gpu_gemm *p,
+                                 gpu_gemm_place there, int is_chosen,
+                                 const gpu_kernel **k)
+{
+    gpu_team alone = {1, {op->device}}, *team = op->team ? op->team : &alone;
+    for (int i = 1; i < team->count; i++)
+        TRY(check_kernel(team->devices[i], *k, p->c.dtype));
+    return gpu_multiply_tiles(team, p, there, is_chosen, k);
+}
+
 /* All but the report. Which kernel it was is known when it is done. */
 static gpu_status run_kernel(gpu_operation *op, gpu_gemm *p,
                              gpu_gemm_place there, int is_chosen,
@@ -335,9 +347,8 @@ static gpu_status run_kernel(gpu_operation *op, gpu_gemm *p,
 {
     int is_tiled = !there.a || !there.b || !there.c;
     gpu_begin_operation(op);
-    gpu_status status =
-        is_tiled ? gpu_multiply_tiles(op->device, p, there, is_chosen, k)
-                 : gpu_run_product(op->device, p, is_chosen, k);
+    gpu_status status = is_tiled ? multiply_tiles(op, p, there, is_chosen, k)
+                                 : gpu_run_product(op->device, p, is_chosen, k);
     op->kernel = (*k)->name;
     return gpu_stop_operation(op, status);
 }
@@ -376,6 +387,8 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
     const gpu_kernel *k =
         asked ? asked : d->backend->choose_matmul(d->handle, &p);
     gpu_operation op = product_of(d, &p, c);
+    gpu_team team = gpu_team_of(d, there.a || there.b || there.c);
+    op.team = &team;
     if (gpu_must_check())
         return run_checked(&op, both, how, &p, !asked, k);
     return gpu_report_operation(&op, run_kernel(&op, &p, there, !asked, &k));

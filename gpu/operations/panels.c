@@ -88,47 +88,67 @@ static gpu_status run_panel(gpu_device *d, gpu_gemm *p, int is_chosen,
     return status;
 }
 
-/* What a kernel cannot do it refuses in the words for the whole product. */
-static gpu_status run_panels(gpu_device *d, gpu_gemm *p, int64_t rows,
-                             int64_t cols, int is_chosen, const gpu_kernel **k)
+gpu_panels gpu_cut_product(gpu_device *d, gpu_gemm *p, int is_chosen,
+                           const gpu_kernel **k)
 {
-    int is_short = p->is_short_of_memory;
-    for (int64_t i = 0; i < p->c.rows; i += rows)
-        for (int64_t j = 0; j < p->c.cols; j += cols) {
-            int64_t m = smaller(rows, p->c.rows - i);
-            int64_t n = smaller(cols, p->c.cols - j);
-            gpu_gemm part = panel_of(p, i, j, m, n);
-            gpu_epilogue then;
-            gpu_view in[GPU_MAX_INPUTS];
-            if (p->epilogue) {
-                then = part_of(p->epilogue, i, j, m, n, in);
-                part.epilogue = &then;
-            }
-            part.is_short_of_memory = is_short;
-            TRY(gpu_poll());
-            gpu_status status = run_panel(d, &part, is_chosen, k);
-            if (status == GPU_UNSUPPORTED && i == 0 && j == 0)
-                return run_panel(d, p, is_chosen, k);
-            TRY(status);
-            is_short = part.is_short_of_memory;
-            gpu_advance(m * n);
-        }
-    return GPU_OK;
+    gpu_panels x = {.device = d,
+                    .p = p,
+                    .is_chosen = is_chosen,
+                    .k = k,
+                    .rows = p->c.rows,
+                    .cols = p->c.cols};
+    if (d->backend->panel)
+        d->backend->panel(d->handle, *k, p, &x.rows, &x.cols);
+    x.across = (p->c.cols + x.cols - 1) / x.cols;
+    x.count = (p->c.rows + x.rows - 1) / x.rows * x.across;
+    return x;
+}
+
+/* What a kernel cannot do it refuses in the words for the whole product. */
+static gpu_status run_part(gpu_panels *x, int64_t i, int64_t j)
+{
+    gpu_gemm *p = x->p;
+    int64_t m = smaller(x->rows, p->c.rows - i);
+    int64_t n = smaller(x->cols, p->c.cols - j);
+    gpu_gemm part = panel_of(p, i, j, m, n);
+    gpu_epilogue then;
+    gpu_view in[GPU_MAX_INPUTS];
+    if (p->epilogue) {
+        then = part_of(p->epilogue, i, j, m, n, in);
+        part.epilogue = &then;
+    }
+    gpu_status status = run_panel(x->device, &part, x->is_chosen, x->k);
+    if (status == GPU_UNSUPPORTED && i == 0 && j == 0) {
+        x->count = 1;
+        return run_panel(x->device, p, x->is_chosen, x->k);
+    }
+    p->is_short_of_memory = part.is_short_of_memory;
+    if (status == GPU_OK)
+        gpu_advance(m * n);
+    return status;
+}
+
+gpu_status gpu_run_panel(gpu_panels *x, int64_t number)
+{
+    if (x->count == 1)
+        return run_panel(x->device, x->p, x->is_chosen, x->k);
+    TRY(gpu_poll());
+    return run_part(x, number / x->across * x->rows,
+                    number % x->across * x->cols);
 }
 
 gpu_status gpu_run_product(gpu_device *d, gpu_gemm *p, int is_chosen,
                            const gpu_kernel **k)
 {
-    int64_t rows = p->c.rows, cols = p->c.cols;
-    if (!d->backend->panel)
-        return run_kernel(d, p, is_chosen, k);
-    d->backend->panel(d->handle, *k, p, &rows, &cols);
-    if (rows == p->c.rows && cols == p->c.cols)
-        return run_panel(d, p, is_chosen, k);
+    gpu_panels x = gpu_cut_product(d, p, is_chosen, k);
+    if (x.count == 1)
+        return gpu_run_panel(&x, 0);
     int work = gpu_begin_work("matmul %lldx%lldx%lld", (long long)p->c.rows,
                               (long long)p->a.cols, (long long)p->c.cols);
     int stage = gpu_begin_stage(p->c.rows * p->c.cols);
-    gpu_status status = run_panels(d, p, rows, cols, is_chosen, k);
+    gpu_status status = GPU_OK;
+    for (int64_t n = 0; n < x.count && status == GPU_OK; n++)
+        status = gpu_run_panel(&x, n);
     gpu_end_stage(stage);
     gpu_end_work(work);
     return status;

@@ -30,23 +30,31 @@ typedef struct cuts {
     int64_t all, size, count, largest;
 } cuts;
 
+/* What a step is about: tile (i, j) of C, part l of the inner dimension. Its
+ * panels lie in buffers a and b; where one has to come, what lay there was used
+ * last by step freed_by, -1: by none. tile counts the device's own. */
+typedef struct place {
+    int64_t i, j, l, tile, a, b, freed_by;
+    int brings_a, brings_b;
+} place;
+
 typedef struct multiplying {
     gpu_device *d;
     gpu_gemm p;
     gpu_gemm_place there; /* these are used where they lie */
     int is_chosen, is_short;
-    const gpu_kernel **k;
+    const gpu_kernel *k;
     cuts rows, cols;
     int64_t depth, parts; /* of the inner dimension */
     /* Panels of a and b, and tiles of c, that have memory of their own. */
     int64_t of_a, of_b, of_c;
     gpu_matrix *a, *b, *c;
+    place *plan;
+    int64_t steps, tiles; /* of this device */
+    int stays;            /* all panels that it brings */
+    gpu_gemm tile;        /* that is worked on, and */
+    gpu_panels panels;    /* how it is cut */
 } multiplying;
-
-/* What a step is about: tile (i, j) of C, part l of the inner dimension. */
-typedef struct place {
-    int64_t i, j, l, tile;
-} place;
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -92,7 +100,7 @@ static int all_stay(const multiplying *m)
 static place in_shells(int64_t down, int64_t across, int64_t tile)
 {
     int64_t side = smaller(down, across), rest = tile - side * side;
-    place at = {.tile = tile};
+    place at = {.l = 0};
     if (rest >= 0) {
         at.i = down > across ? side + rest / across : rest % down;
         at.j = down > across ? rest % across : side + rest / down;
@@ -105,72 +113,99 @@ static place in_shells(int64_t down, int64_t across, int64_t tile)
     return at;
 }
 
-/* Where panels come and go those of b stay for all of a column of tiles, as
- * long as they are in one part. */
-static place place_of(const multiplying *m, int64_t step)
+/* Tiles are dealt in the order of columns, `first` being the device's first:
+ * so few panels of b are wanted by two devices. Where panels come and go that
+ * is the order of work, too: those of b stay for all of a column, as long as
+ * they are in one part. */
+static void order_tiles(multiplying *m, int64_t first)
 {
-    int64_t tile = step / m->parts;
-    if (all_stay(m))
-        return in_shells(m->rows.count, m->cols.count, tile);
-    return (place){tile % m->rows.count, tile / m->rows.count, step % m->parts,
-                   tile};
+    int64_t n = 0, down = m->rows.count, left = first / down;
+    int64_t across = (first + m->tiles - 1) / down - left + 1;
+    for (int64_t t = 0; n < m->tiles; t++) {
+        place at = m->stays ? in_shells(down, across, t)
+                            : (place){.i = t % down, .j = t / down};
+        at.j += left;
+        at.tile = n;
+        int64_t number = at.j * down + at.i - first;
+        if (number >= 0 && number < m->tiles)
+            m->plan[m->parts * n++] = at;
+    }
 }
 
-/* Is the step the first that needs the panel, and which of a's, or b's, is it
- * in the order of their coming? */
-static int needs_a(const multiplying *m, place at)
+/* Buffers of panels: which panel lies there, -1: none yet, and the step that
+ * used it last. */
+typedef struct shelf {
+    int64_t *panel, *used;
+    int64_t count, next;
+} shelf;
+
+/* The buffer of a panel in a step; *brings: it has to come, where what was used
+ * longest ago lay. */
+static int64_t find_buffer(shelf *s, int64_t panel, int64_t step, int *brings,
+                           int64_t *freed_by)
 {
-    if (m->there.a)
-        return 0;
-    return m->parts > 1 || at.j == 0 || m->of_a < m->rows.count;
+    int64_t at = 0;
+    while (at < s->count && s->panel[at] != panel)
+        at++;
+    *brings = at == s->count;
+    if (*brings) {
+        at = s->next;
+        s->next = (s->next + 1) % s->count;
+        *freed_by = larger(*freed_by, s->used[at]);
+        s->panel[at] = panel;
+    }
+    s->used[at] = step;
+    return at;
 }
 
-static int needs_b(const multiplying *m, place at)
+static void plan_step(const multiplying *m, int64_t step, shelf *a, shelf *b)
 {
-    if (m->there.b)
-        return 0;
-    return m->parts > 1 || at.i == 0;
+    place *at = &m->plan[step], *whole = at - step % m->parts;
+    *at = *whole;
+    at->l = step % m->parts;
+    at->freed_by = -1;
+    if (!m->there.a)
+        at->a = find_buffer(a, at->i * m->parts + at->l, step, &at->brings_a,
+                            &at->freed_by);
+    if (!m->there.b)
+        at->b = find_buffer(b, at->j * m->parts + at->l, step, &at->brings_b,
+                            &at->freed_by);
 }
 
-static int64_t panel_of_a(const multiplying *m, place at)
+static shelf shelf_in(int64_t *memory, int64_t count)
 {
-    return m->parts > 1              ? at.tile * m->parts + at.l
-           : m->of_a < m->rows.count ? at.tile
-                                     : at.i;
+    shelf s = {.panel = memory, .used = memory + count, .count = count};
+    for (int64_t i = 0; i < 2 * count; i++)
+        memory[i] = -1;
+    return s;
 }
 
-static int64_t panel_of_b(const multiplying *m, place at)
+/* The steps of the tiles from `first` on that are the device's. */
+static gpu_status plan(multiplying *m, int64_t first)
 {
-    return m->parts > 1 ? at.tile * m->parts + at.l : at.j;
+    size_t buffers = 2 * (size_t)(m->of_a + m->of_b);
+    int64_t *memory = malloc(buffers * sizeof *memory);
+    m->steps = m->tiles * m->parts;
+    m->plan = calloc((size_t)m->steps, sizeof *m->plan);
+    if (memory && m->plan) {
+        shelf a = shelf_in(memory, m->of_a);
+        shelf b = shelf_in(memory + 2 * m->of_a, m->of_b);
+        order_tiles(m, first);
+        for (int64_t step = 0; step < m->steps; step++)
+            plan_step(m, step, &a, &b);
+    }
+    free(memory);
+    return memory && m->plan ? GPU_OK
+                             : gpu_fail(GPU_MEMORY, "out of memory: matmul");
 }
 
-/* Where a panel of each step is new, that of so many steps before lay there;
- * b's lay there for all of a column. */
 static int64_t freed_by(void *context, int64_t step)
 {
     const multiplying *m = context;
-    place at = place_of(m, step);
-    int64_t last = -1;
-    if (needs_a(m, at) && panel_of_a(m, at) >= m->of_a)
-        last = step - m->of_a;
-    if (needs_b(m, at) && panel_of_b(m, at) >= m->of_b)
-        last = larger(last, m->parts > 1
-                                ? step - m->of_b
-                                : (at.j - m->of_b + 1) * m->rows.count - 1);
-    return last;
+    return m->plan[step].freed_by;
 }
 
 /* --- panels and tiles ----------------------------------------------------- */
-
-static gpu_matrix *buffer_of_a(const multiplying *m, place at)
-{
-    return &m->a[panel_of_a(m, at) % m->of_a];
-}
-
-static gpu_matrix *buffer_of_b(const multiplying *m, place at)
-{
-    return &m->b[panel_of_b(m, at) % m->of_b];
-}
 
 static int64_t depth_at(const multiplying *m, place at)
 {
@@ -198,13 +233,13 @@ static gpu_view part_of_c(const multiplying *m, place at)
 static gpu_view tile_of_a(const multiplying *m, place at)
 {
     gpu_view part = part_of_a(m, at);
-    return m->there.a ? part : gpu_tile_view(&part, buffer_of_a(m, at), 0, 0);
+    return m->there.a ? part : gpu_tile_view(&part, &m->a[at.a], 0, 0);
 }
 
 static gpu_view tile_of_b(const multiplying *m, place at)
 {
     gpu_view part = part_of_b(m, at);
-    return m->there.b ? part : gpu_tile_view(&part, buffer_of_b(m, at), 0, 0);
+    return m->there.b ? part : gpu_tile_view(&part, &m->b[at.b], 0, 0);
 }
 
 static gpu_view tile_of_c(const multiplying *m, place at)
@@ -214,50 +249,79 @@ static gpu_view tile_of_c(const multiplying *m, place at)
                       : gpu_tile_view(&part, &m->c[at.tile % m->of_c], 0, 0);
 }
 
-static gpu_status bring_panels(void *context, int64_t step)
+static int brings_c(const multiplying *m, place at)
+{
+    return m->p.beta != 0 && at.l == 0 && !m->there.c;
+}
+
+static size_t bytes_of(const multiplying *m, const gpu_view *v)
+{
+    return (size_t)(v->rows * v->cols) * gpu_dtype_size(m->p.c.dtype);
+}
+
+static size_t bytes_brought(void *context, int64_t step)
+{
+    const multiplying *m = context;
+    place at = m->plan[step];
+    gpu_view a = part_of_a(m, at), b = part_of_b(m, at), c = part_of_c(m, at);
+    return (at.brings_a ? bytes_of(m, &a) : 0) +
+           (at.brings_b ? bytes_of(m, &b) : 0) +
+           (brings_c(m, at) ? bytes_of(m, &c) : 0);
+}
+
+static gpu_status bring_panels(void *context, int64_t step, gpu_tile_part part)
 {
     multiplying *m = context;
-    place at = place_of(m, step);
+    place at = m->plan[step];
     gpu_view a = part_of_a(m, at), b = part_of_b(m, at), c = part_of_c(m, at);
     gpu_view on_a = tile_of_a(m, at), on_b = tile_of_b(m, at);
     gpu_view on_c = tile_of_c(m, at);
-    if (needs_a(m, at)) {
-        gpu_drop_kept(buffer_of_a(m, at)->storage);
-        TRY(gpu_bring_tile(m->d, &a, &on_a));
+    if (at.brings_a) {
+        gpu_drop_kept(m->a[at.a].storage);
+        TRY(gpu_bring_tile(m->d, &a, &on_a, part));
     }
-    if (needs_b(m, at)) {
-        gpu_drop_kept(buffer_of_b(m, at)->storage);
-        TRY(gpu_bring_tile(m->d, &b, &on_b));
+    if (at.brings_b) {
+        gpu_drop_kept(m->b[at.b].storage);
+        TRY(gpu_bring_tile(m->d, &b, &on_b, part));
     }
-    return m->p.beta == 0 || at.l > 0 || m->there.c
-               ? GPU_OK
-               : gpu_bring_tile(m->d, &c, &on_c);
+    return brings_c(m, at) ? gpu_bring_tile(m->d, &c, &on_c, part) : GPU_OK;
 }
 
-static gpu_status multiply_panels(void *context, int64_t step)
+static gpu_gemm gemm_of(const multiplying *m, place at)
 {
-    multiplying *m = context;
-    place at = place_of(m, step);
     gpu_gemm p = m->p;
     p.a = tile_of_a(m, at);
     p.b = tile_of_b(m, at);
     p.c = tile_of_c(m, at);
     if (!m->there.a)
-        p.a_storage = buffer_of_a(m, at)->storage;
+        p.a_storage = m->a[at.a].storage;
     if (!m->there.b)
-        p.b_storage = buffer_of_b(m, at)->storage;
+        p.b_storage = m->b[at.b].storage;
     p.beta = at.l > 0 ? 1 : p.beta;
     p.is_short_of_memory = m->is_short;
-    gpu_advance(p.c.rows * p.c.cols);
-    TRY(gpu_run_product(m->d, &p, m->is_chosen, m->k));
-    m->is_short = p.is_short_of_memory;
+    return p;
+}
+
+static gpu_status multiply_panels(void *context, int64_t step,
+                                  gpu_tile_part *part)
+{
+    multiplying *m = context;
+    if (part->number == 0) {
+        m->tile = gemm_of(m, m->plan[step]);
+        m->panels = gpu_cut_product(m->d, &m->tile, m->is_chosen, &m->k);
+    }
+    TRY(gpu_run_panel(&m->panels, part->number));
+    part->count = m->panels.count;
+    m->is_short = m->tile.is_short_of_memory;
+    if (part->count == 1)
+        gpu_advance(m->tile.c.rows * m->tile.c.cols);
     return GPU_OK;
 }
 
 static gpu_status fetch_tile(void *context, int64_t step)
 {
     multiplying *m = context;
-    place at = place_of(m, step);
+    place at = m->plan[step];
     if (at.l < m->parts - 1 || m->there.c)
         return GPU_OK;
     gpu_view part = part_of_c(m, at), tile = tile_of_c(m, at);
@@ -363,11 +427,11 @@ static void cut_to_stream(multiplying *m, int64_t side, int64_t least,
 
 /* Kernels take about as much again for what they work out of panels. Where a
  * test tells the size of tiles, that is C's. */
-static void cut(multiplying *m)
+static void cut(multiplying *m, const gpu_team *team)
 {
     int64_t size = (int64_t)gpu_dtype_size(m->p.c.dtype), side = MANY;
     int64_t told = (int64_t)gpu_told_tile_bytes() / size;
-    double room = (double)gpu_tile_room(m->d) / 2 / (double)size;
+    double room = (double)gpu_tile_room(team) / 2 / (double)size;
     if (told > 0)
         for (side = 1; (2 * side) * (2 * side) <= told;)
             side *= 2;
@@ -411,33 +475,76 @@ static void release(gpu_matrix *list, int64_t count)
     free(list);
 }
 
-gpu_status gpu_multiply_tiles(gpu_device *d, const gpu_gemm *p,
+/* Of `all` devices the one of that number, from 0 on, gets its share of tiles,
+ * and buffers for as many panels as these have. */
+static gpu_status begin_share(multiplying *m, int64_t number, int64_t all)
+{
+    int64_t count = m->rows.count * m->cols.count;
+    int64_t first = count * number / all, end = count * (number + 1) / all;
+    int64_t down = m->rows.count, across = (end - 1) / down - first / down + 1;
+    m->tiles = end - first;
+    m->stays = all_stay(m);
+    m->of_a = smaller(m->of_a, m->tiles);
+    m->of_b = smaller(m->of_b, across);
+    m->of_c = smaller(m->of_c, m->tiles);
+    TRY(plan(m, first));
+    return make_buffers(m);
+}
+
+static void end_share(multiplying *m)
+{
+    release(m->a, m->of_a);
+    release(m->b, m->of_b);
+    release(m->c, m->of_c);
+    free(m->plan);
+}
+
+static gpu_tile_work work_of(multiplying *m)
+{
+    return (gpu_tile_work){.device = m->d,
+                           .steps = m->steps,
+                           .sides = m->parts > 1 ? 2 : (int)m->of_c,
+                           .adds = m->p.beta != 0,
+                           .brings = bytes_brought,
+                           .bring = bring_panels,
+                           .work = multiply_panels,
+                           .fetch = fetch_tile,
+                           .freed_by = freed_by,
+                           .context = m};
+}
+
+static gpu_status multiply_all(multiplying *m, int count)
+{
+    gpu_tile_work works[GPU_MOST_TEAM] = {{.steps = 0}};
+    for (int i = 0; i < count; i++) {
+        TRY(begin_share(&m[i], i, count));
+        works[i] = work_of(&m[i]);
+    }
+    return gpu_run_tiles(works, count);
+}
+
+gpu_status gpu_multiply_tiles(gpu_team *team, const gpu_gemm *p,
                               gpu_gemm_place there, int is_chosen,
                               const gpu_kernel **k)
 {
-    multiplying m = {
-        .d = d, .p = *p, .there = there, .is_chosen = is_chosen, .k = k};
-    cut(&m);
-    gpu_tile_work w = {.device = d,
-                       .steps = m.rows.count * m.cols.count * m.parts,
-                       .sides = m.parts > 1 ? 2 : (int)m.of_c,
-                       .adds = p->beta != 0,
-                       .bring = bring_panels,
-                       .work = multiply_panels,
-                       .fetch = fetch_tile,
-                       .freed_by = freed_by,
-                       .context = &m};
-    int work =
-        gpu_begin_work("matmul %lldx%lldx%lld through %s", (long long)p->c.rows,
-                       (long long)p->a.cols, (long long)p->c.cols, d->name);
-    int stage = gpu_begin_stage(m.parts * p->c.rows * p->c.cols);
-    gpu_status status = make_buffers(&m);
-    if (status == GPU_OK)
-        status = gpu_run_tiles(&w);
+    multiplying m[GPU_MOST_TEAM] = {
+        {.p = *p, .there = there, .is_chosen = is_chosen, .k = *k}};
+    cut(&m[0], team);
+    team->count = (int)smaller(team->count, m->rows.count * m->cols.count);
+    for (int i = 0; i < team->count; i++) {
+        m[i] = m[0];
+        m[i].d = team->devices[i];
+    }
+    int work = gpu_begin_work("matmul %lldx%lldx%lld through %s%s",
+                              (long long)p->c.rows, (long long)p->a.cols,
+                              (long long)p->c.cols, team->devices[0]->name,
+                              team->count > 1 ? " and others" : "");
+    int stage = gpu_begin_stage(m->parts * p->c.rows * p->c.cols);
+    gpu_status status = multiply_all(m, team->count);
     gpu_end_stage(stage);
     gpu_end_work(work);
-    release(m.a, m.of_a);
-    release(m.b, m.of_b);
-    release(m.c, m.of_c);
+    for (int i = 0; i < team->count; i++)
+        end_share(&m[i]);
+    *k = m->k;
     return status;
 }

@@ -216,15 +216,13 @@ static gpu_status look_for_places(const char *name, const gpu_matrix *list,
     double odd;
     gpu_program_start(&p, 1);
     int first = gpu_program_constant(&p, 1);
-    int last = gpu_program_constant(&p, (double)last_place(&v, size));
+    /* -1 is no place, where there are none */
+    int last =
+        gpu_program_constant(&p, size > 0 ? (double)last_place(&v, size) : -1);
     int place = gpu_program_add(&p, GPU_OP_abs, 0, 0, 0);
     int whole = gpu_program_add(&p, GPU_OP_floor, place, 0, 0);
-    int is_whole = gpu_program_add(&p, GPU_OP_eq, whole, place, 0);
-    int is_above = gpu_program_add(&p, GPU_OP_ge, place, first, 0);
-    int is_below = gpu_program_add(&p, GPU_OP_le, place, last, 0);
-    int is_inside = gpu_program_add(&p, GPU_OP_land, is_above, is_below, 0);
-    int is_place = gpu_program_add(&p, GPU_OP_land, is_inside, is_whole, 0);
-    gpu_program_add(&p, GPU_OP_lnot, is_place, 0, 0);
+    int nearest = gpu_program_add(&p, GPU_OP_clip, whole, first, last);
+    gpu_program_add(&p, GPU_OP_ne, nearest, place, 0);
     p.reduction = GPU_REDUCE_any;
     TRY(gpu_reduce_all(name, &p, &list, &odd));
     if (odd != 0 && !gpu_dry)
@@ -527,14 +525,15 @@ const char *gpu_scan_name(gpu_scan_kind kind)
 gpu_status gpu_scan(const gpu_matrix *m, gpu_scan_kind kind, int axis,
                     gpu_matrix *out)
 {
-    if (gpu_is_complex(m))
-        return gpu_scan_complex(m, kind, axis, out);
     const char *name = gpu_scan_name(kind);
-    gpu_device *d;
+    gpu_device *d = NULL;
     gpu_matrix from;
     const gpu_matrix *in[] = {m};
-    TRY(gpu_check_operands(name, in, 1, &d));
+    TRY(gpu_check_alive(name, m, &d));
     TRY(check_axis(name, m, axis));
+    if (gpu_is_complex(m))
+        return gpu_scan_complex(m, kind, axis, out);
+    TRY(gpu_check_operands(name, in, 1, &d));
     int64_t most = axis == 1 ? m->rows : m->cols; /* f32 counts up to 2^24 */
     TRY(as_number(m, most > 1 << 24 ? GPU_F64 : GPU_F32, &from));
     gpu_status status = create_like(&from, from.dtype, out);
@@ -579,10 +578,15 @@ gpu_status gpu_scan_truth(const gpu_matrix *m, int is_all, int axis,
     const char *name = is_all ? "cumall" : "cumany";
     gpu_matrix lines = *m, place, found, result = {.storage = NULL};
     gpu_device *d = NULL;
-    if (gpu_is_complex(m))
-        return gpu_fail_complex(name);
     TRY(gpu_check_alive(name, m, &d));
     TRY(check_axis(name, m, axis));
+    if (gpu_is_complex(m)) {
+        gpu_matrix mask;
+        TRY(gpu_truth_of(name, m, &mask));
+        gpu_status done = gpu_scan_truth(&mask, is_all, axis, out);
+        gpu_release(&mask);
+        return done;
+    }
     if (gpu_size(m) == 0)
         return gpu_create(out, d, GPU_BOOL, m->ndim, m->rows, m->cols);
     lines.ndim = 2;
@@ -665,6 +669,60 @@ static gpu_status create_selected(gpu_device *d, const gpu_matrix *from,
         return gpu_create(out, d, from->dtype, 1, count, 1);
     return gpu_create(out, d, from->dtype, 2, axis == 1 ? count : from->rows,
                       axis == 1 ? from->cols : count);
+}
+
+static gpu_status run_first(gpu_device *d, const gpu_matrix *from, int axis,
+                            int descending, const gpu_matrix *values,
+                            const gpu_matrix *order)
+{
+    gpu_view source = gpu_view_of(from), to = {0}, places = {0};
+    if (values)
+        to = gpu_target_of(values);
+    if (order)
+        places = gpu_target_of(order);
+    gpu_operation op = {.name = "topk",
+                        .kernel = "first",
+                        .device = d,
+                        .result = values ? values : order,
+                        .extent = from,
+                        .bytes = (double)gpu_bytes(from)};
+    return RUN_OPERATION(&op, first, axis, descending, &source,
+                         values ? &to : NULL, order ? &places : NULL);
+}
+
+gpu_status gpu_sort_first(const gpu_matrix *m, int axis, int descending,
+                          int64_t count, gpu_matrix *values, gpu_matrix *order)
+{
+    gpu_device *d;
+    gpu_matrix from;
+    if (values)
+        values->storage = NULL;
+    if (order)
+        order->storage = NULL;
+    TRY(gpu_check_operands("topk", &m, 1, &d));
+    TRY(check_axis("topk", m, axis));
+    int64_t n = axis == 1 ? m->rows : m->cols;
+    if (count > n)
+        return gpu_fail(GPU_ARGUMENT, "topk: %lld elements of %lld",
+                        (long long)count, (long long)n);
+    if (count < 1 || gpu_size(m) == 0 || !d->backend->first)
+        return GPU_UNSUPPORTED;
+    TRY(as_number(m, GPU_F32, &from));
+    gpu_status status = GPU_OK;
+    if (values)
+        status = create_selected(d, &from, axis, count, values);
+    gpu_matrix places = from; /* of its shape, but not of its type */
+    places.dtype = GPU_F64;
+    if (order && status == GPU_OK)
+        status = create_selected(d, &places, axis, count, order);
+    if (status == GPU_OK)
+        status = run_first(d, &from, axis, descending, values, order);
+    if (status != GPU_OK && values)
+        gpu_release(values);
+    if (status != GPU_OK && order)
+        gpu_release(order);
+    gpu_release(&from);
+    return status;
 }
 
 /* out = NaN in lines whose last element, sorted, is. */

@@ -37,6 +37,7 @@ typedef struct cutting {
     int64_t rows, cols; /* of all */
     int64_t block_rows, block_cols;
     int64_t down, across; /* blocks */
+    int64_t first, steps; /* those of this device */
     size_t bytes;         /* of a tile of one operand */
     int64_t pitch;        /* of its rows; 0: no gaps */
     gpu_matrix side[2];
@@ -99,9 +100,9 @@ static void cut_by_shape(cutting *c)
     c->block_rows = smaller(c->rows, block / c->block_cols);
 }
 
-static void cut_freely(cutting *c, size_t size)
+static void cut_freely(cutting *c, const gpu_team *team, size_t size)
 {
-    size_t bytes = gpu_tile_bytes(c->d, 2 * c->p.inputs);
+    size_t bytes = gpu_tile_bytes(team, 2 * c->p.inputs);
     int64_t elements = (int64_t)(bytes / size);
     c->block_cols = smaller(c->cols, elements);
     c->block_rows = smaller(c->rows, elements / c->block_cols);
@@ -120,7 +121,7 @@ static void lay_out(cutting *c, size_t size)
     c->bytes = gpu_tile_end((size_t)(c->block_rows * row) * size + PLACES);
 }
 
-static void cut(cutting *c)
+static void cut(cutting *c, const gpu_team *team)
 {
     size_t size = 1;
     for (int i = 0; i < c->p.inputs; i++)
@@ -129,11 +130,13 @@ static void cut(cutting *c)
     c->block_rows = c->rows;
     c->block_cols = c->cols;
     if (is_of_any_order(c->p.reduction))
-        cut_freely(c, size);
+        cut_freely(c, team, size);
     else if ((double)c->rows * (double)c->cols > (double)most_elements(c))
         cut_by_shape(c);
     c->down = (c->rows + c->block_rows - 1) / c->block_rows;
     c->across = (c->cols + c->block_cols - 1) / c->block_cols;
+    c->first = 0;
+    c->steps = c->down * c->across;
     lay_out(c, size);
 }
 
@@ -189,36 +192,48 @@ static gpu_view tile_at(const cutting *c, const gpu_view *part, int i,
     place p = place_of(c, step);
     size_t at = (size_t)(p.row * c->cols + p.col);
     at = at * gpu_dtype_size(part->dtype) % PLACES;
-    return gpu_tile_view(part, &c->side[step % 2], (size_t)i * c->bytes + at,
+    return gpu_tile_view(part, &c->side[(step - c->first) % 2],
+                         (size_t)i * c->bytes + at,
                          c->pitch ? c->pitch : part->cols);
 }
 
-/* Where the block's results go. */
-static gpu_view result_at(const cutting *c, const gpu_matrix *all, int64_t step)
+/* Which of all results are the block's. */
+static place place_of_results(const cutting *c, int64_t step)
 {
     place at = place_of(c, step);
-    gpu_view v = gpu_view_of(all);
-    int64_t row = c->axis == 2 ? at.row : step / c->across;
-    int64_t col = c->axis == 1 ? at.col : step % c->across;
-    return gpu_part(&v, row, col, c->axis == 2 ? at.rows : 1,
-                    c->axis == 1 ? at.cols : 1);
+    return (place){.row = c->axis == 2 ? at.row : step / c->across,
+                   .col = c->axis == 1 ? at.col : step % c->across,
+                   .rows = c->axis == 2 ? at.rows : 1,
+                   .cols = c->axis == 1 ? at.cols : 1};
 }
 
-static gpu_status bring_block(void *context, int64_t step)
+static gpu_view result_at(const cutting *c, const gpu_matrix *all, int64_t step)
+{
+    place at = place_of_results(c, step);
+    gpu_view v = gpu_view_of(all);
+    return gpu_part(&v, at.row, at.col, at.rows, at.cols);
+}
+
+static gpu_status bring_block(void *context, int64_t number,
+                              gpu_tile_part whole)
 {
     cutting *c = context;
+    int64_t step = c->first + number;
     for (int i = 0; i < c->p.inputs; i++) {
         gpu_view part = input_at(c, i, step);
         gpu_view tile = tile_at(c, &part, i, step);
         if (has_tile(c, i))
-            TRY(gpu_bring_tile(c->d, &part, &tile));
+            TRY(gpu_bring_tile(c->d, &part, &tile, whole));
     }
     return GPU_OK;
 }
 
-static gpu_status reduce_block(void *context, int64_t step)
+static gpu_status reduce_block(void *context, int64_t number,
+                               gpu_tile_part *whole)
 {
     cutting *c = context;
+    int64_t step = c->first + number;
+    (void)whole;
     gpu_view in[GPU_MAX_INPUTS], to = result_at(c, &c->partials, step);
     gpu_program p = c->p;
     for (int i = 0; i < p.inputs; i++) {
@@ -238,25 +253,89 @@ static gpu_status reduce_block(void *context, int64_t step)
 
 static gpu_status run_here(cutting *c)
 {
-    for (int64_t step = 0; step < c->down * c->across; step++) {
+    for (int64_t step = 0; step < c->steps; step++) {
         TRY(gpu_poll());
-        TRY(reduce_block(c, step));
+        TRY(reduce_block(c, step, NULL));
     }
     return GPU_OK;
 }
 
-static gpu_status run_through(cutting *c)
+/* What the device has partial results in, or, where each is a result itself,
+ * those. */
+static gpu_status make_partials(cutting *c, gpu_matrix *result)
 {
-    gpu_tile_work w = {.device = c->d,
-                       .steps = c->down * c->across,
-                       .sides = 2,
-                       .bring = bring_block,
-                       .work = reduce_block,
-                       .context = c};
-    for (int s = 0; s < 2 && s < w.steps; s++)
+    if (parts(c) == 1 && c->d == gpu_matrix_device(result)) {
+        c->partials = *result;
+        gpu_retain(result);
+        return GPU_OK;
+    }
+    int64_t rows = result_rows(c, c->down), cols = result_cols(c, c->across);
+    gpu_dtype type = parts(c) == 1 ? result->dtype : GPU_F64;
+    TRY(gpu_create(&c->partials, c->d, type, 2, rows, cols));
+    return gives_place(c->p.reduction) && parts(c) > 1
+               ? gpu_create(&c->values, c->d, GPU_F64, 2, rows, cols)
+               : GPU_OK;
+}
+
+static gpu_status make_sides(cutting *c)
+{
+    for (int s = 0; s < 2 && s < c->steps; s++)
         TRY(gpu_create_buffer(c->d, (size_t)c->p.inputs * c->bytes,
                               &c->side[s]));
-    return gpu_run_tiles(&w);
+    return GPU_OK;
+}
+
+/* Those of a step go from one device's partial results to another's. */
+static gpu_status pass_step(const cutting *c, int64_t step,
+                            const gpu_matrix *from, const gpu_matrix *to)
+{
+    place at = place_of_results(c, step);
+    gpu_slice rows = {at.row, 1, at.rows}, cols = {at.col, 1, at.cols};
+    gpu_matrix part, here = {.storage = NULL}, target = {.storage = NULL};
+    TRY(gpu_view_block(from, rows, cols, &part));
+    gpu_status status = gpu_clone(&part, part.dtype, gpu_cpu(), &here);
+    gpu_release(&part);
+    TRY(status);
+    status = gpu_view_block(to, rows, cols, &target);
+    if (status == GPU_OK)
+        status = gpu_copy(&here, &target);
+    gpu_release(&target);
+    gpu_release(&here);
+    return status;
+}
+
+/* All of one device's go to the first. */
+static gpu_status pass_on(const cutting *c, const cutting *first)
+{
+    gpu_status status = GPU_OK;
+    int before = gpu_pause_trace(1);
+    for (int64_t n = c->first; n < c->first + c->steps; n++) {
+        if (status == GPU_OK)
+            status = pass_step(c, n, &c->partials, &first->partials);
+        if (status == GPU_OK && c->values.storage)
+            status = pass_step(c, n, &c->values, &first->values);
+    }
+    gpu_pause_trace(before);
+    return status;
+}
+
+/* By `count` devices, of which c[0] gets all partial results. */
+static gpu_status run_through(cutting *c, int count)
+{
+    gpu_tile_work works[GPU_MOST_TEAM] = {{.steps = 0}};
+    for (int i = 0; i < count; i++) {
+        TRY(make_sides(&c[i]));
+        works[i] = (gpu_tile_work){.device = c[i].d,
+                                   .steps = c[i].steps,
+                                   .sides = 2,
+                                   .bring = bring_block,
+                                   .work = reduce_block,
+                                   .context = &c[i]};
+    }
+    TRY(gpu_run_tiles(works, count));
+    for (int i = 1; i < count; i++)
+        TRY(pass_on(&c[i], &c[0]));
+    return GPU_OK;
 }
 
 /* --- all blocks together -------------------------------------------------- */
@@ -351,21 +430,19 @@ static gpu_status refuse_parts(const cutting *c)
         c->there ? "move its operands to one device" : "leave {device=} away");
 }
 
-/* Partial results are f64; where each is a result itself, of its type. */
-static gpu_status reduce(cutting *c, gpu_matrix *result)
+/* By `count` devices, which have c each. Partial results are f64; where each is
+ * a result itself, of its type. */
+static gpu_status reduce(cutting *c, int count, gpu_matrix *result)
 {
-    if (parts(c) == 1) {
-        c->partials = *result;
-        gpu_retain(result);
-        return c->is_through ? run_through(c) : run_here(c);
-    }
-    if (!is_sum(c->p.reduction) && !is_of_any_order(c->p.reduction))
+    int is_whole = parts(c) == 1;
+    if (!is_whole && !is_sum(c->p.reduction) &&
+        !is_of_any_order(c->p.reduction))
         return refuse_parts(c);
-    int64_t rows = result_rows(c, c->down), cols = result_cols(c, c->across);
-    TRY(gpu_create(&c->partials, c->d, GPU_F64, 2, rows, cols));
-    if (gives_place(c->p.reduction))
-        TRY(gpu_create(&c->values, c->d, GPU_F64, 2, rows, cols));
-    TRY(c->is_through ? run_through(c) : run_here(c));
+    for (int i = 0; i < count; i++)
+        TRY(make_partials(&c[i], result));
+    TRY(c->is_through ? run_through(c, count) : run_here(c));
+    if (is_whole)
+        return GPU_OK;
     return c->values.storage ? join_places(c, result)
                              : join_partials(c, result);
 }
@@ -381,39 +458,56 @@ static void end(cutting *c)
 gpu_status gpu_reduce_blocks(gpu_device *d, const gpu_program *p,
                              const gpu_view *in, int axis, gpu_matrix *out)
 {
+    gpu_team alone = {1, {d}};
     cutting c = {.d = d,
                  .p = *p,
                  .in = in,
                  .axis = axis,
                  .rows = in->rows,
                  .cols = in->cols};
-    cut(&c);
-    gpu_status status = reduce(&c, out);
+    cut(&c, &alone);
+    gpu_status status = reduce(&c, 1, out);
     end(&c);
     return status;
 }
 
-gpu_status gpu_reduce_tiles(gpu_device *d, const gpu_program *p, unsigned there,
-                            const gpu_view *in, int axis, gpu_matrix *out)
+/* Each device has steps of its own. */
+static void deal(cutting *c, const gpu_team *team)
 {
-    cutting c = {.d = d,
-                 .is_through = 1,
-                 .there = there,
-                 .p = *p,
-                 .in = in,
-                 .axis = axis,
-                 .rows = in->rows,
-                 .cols = in->cols};
+    int64_t all = c->steps;
+    for (int i = 0; i < team->count; i++) {
+        c[i] = c[0];
+        c[i].d = team->devices[i];
+        c[i].first = all * i / team->count;
+        c[i].steps = all * (i + 1) / team->count - c[i].first;
+    }
+}
+
+gpu_status gpu_reduce_tiles(gpu_team *team, const gpu_program *p,
+                            unsigned there, const gpu_view *in, int axis,
+                            gpu_matrix *out)
+{
+    cutting c[GPU_MOST_TEAM] = {{.d = team->devices[0],
+                                 .is_through = 1,
+                                 .there = there,
+                                 .p = *p,
+                                 .in = in,
+                                 .axis = axis,
+                                 .rows = in->rows,
+                                 .cols = in->cols}};
     gpu_matrix result;
-    cut(&c);
-    TRY(gpu_create(&result, d, out->dtype, 2, result_rows(&c, 1),
-                   result_cols(&c, 1)));
-    int stage = gpu_begin_stage(c.rows * c.cols);
-    gpu_status status = reduce(&c, &result);
+    cut(c, team);
+    team->count = (int)smaller(team->count, c->steps);
+    deal(c, team);
+    TRY(gpu_create(&result, c->d, out->dtype, 2, result_rows(c, 1),
+                   result_cols(c, 1)));
+    int stage = gpu_begin_stage(c->rows * c->cols);
+    gpu_status status = reduce(c, team->count, &result);
     gpu_end_stage(stage);
     if (status == GPU_OK)
         status = gpu_copy(&result, out);
-    end(&c);
+    for (int i = 0; i < team->count; i++)
+        end(&c[i]);
     gpu_release(&result);
     return status;
 }

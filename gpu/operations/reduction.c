@@ -4,6 +4,7 @@
 #include "core.h"
 #include "op_list.h"
 #include "reduce_tiles.h"
+#include "tiles.h"
 
 #include <float.h>
 #include <math.h>
@@ -139,11 +140,13 @@ static gpu_status run_primitive(const reduction *r, int kind, gpu_matrix *out)
         return RUN_OPERATION(&op, reduce, &p, r->views, r->axis, &to);
     if (through)
         op.device = through;
+    gpu_team team = gpu_team_of(op.device, there != 0);
+    if (is_tiled)
+        op.team = &team;
     gpu_begin_operation(&op);
     gpu_status status =
-        is_tiled
-            ? gpu_reduce_tiles(op.device, &p, there, r->views, r->axis, out)
-            : gpu_reduce_blocks(op.device, &p, r->views, r->axis, out);
+        is_tiled ? gpu_reduce_tiles(&team, &p, there, r->views, r->axis, out)
+                 : gpu_reduce_blocks(op.device, &p, r->views, r->axis, out);
     return gpu_end_operation(&op, status);
 }
 
@@ -201,9 +204,11 @@ static gpu_status finish(const char *name, gpu_op op, double value,
 typedef struct way {
     gpu_status (*compose)(const reduction *r, gpu_matrix *out);
     int is_root;
+    int raw;   /* the reduction whose quotient by the count it is, or */
+    int fewer; /* by so many fewer; 0: no such thing */
 } way;
 
-static const way PRIMITIVE = {NULL, 0};
+static const way PRIMITIVE = {NULL, 0, 0, 0};
 
 static gpu_status truth(const reduction *r, int any, gpu_matrix *out)
 {
@@ -221,14 +226,14 @@ static gpu_status any_true(const reduction *r, gpu_matrix *out)
     return truth(r, 1, out);
 }
 
-static const way ANY = {any_true, 0};
+static const way ANY = {any_true, 0, 0, 0};
 
 static gpu_status all_true(const reduction *r, gpu_matrix *out)
 {
     return truth(r, 0, out);
 }
 
-static const way ALL = {all_true, 0};
+static const way ALL = {all_true, 0, 0, 0};
 
 static gpu_status convert(const reduction *r, gpu_matrix *wide, gpu_matrix *out)
 {
@@ -237,15 +242,22 @@ static gpu_status convert(const reduction *r, gpu_matrix *wide, gpu_matrix *out)
     return status;
 }
 
-static gpu_status mean_wide(const reduction *r, gpu_matrix *out)
+/* The raw reduction over the number of elements. */
+static gpu_status quotient_wide(const reduction *r, int raw, int fewer,
+                                gpu_matrix *out)
 {
     if (count(r) == 0)
         return gpu_fail(GPU_SHAPE, "%s: of no elements", r->name);
-    TRY(primitive(r, GPU_REDUCE_sum, GPU_F64, out));
-    return finish(r->name, GPU_OP_div, (double)count(r), out);
+    TRY(primitive(r, raw, GPU_F64, out));
+    return finish(r->name, GPU_OP_div, (double)(count(r) - fewer), out);
 }
 
-static const way MEAN = {mean_wide, 0};
+static gpu_status mean_wide(const reduction *r, gpu_matrix *out)
+{
+    return quotient_wide(r, GPU_REDUCE_sum, 0, out);
+}
+
+static const way MEAN = {mean_wide, 0, GPU_REDUCE_sum, 0};
 
 /* The elements being reduced as one matrix: the input, or a new one. */
 static gpu_status elements(const reduction *r, gpu_matrix *out)
@@ -348,18 +360,15 @@ static gpu_status norm_wide(const reduction *r, gpu_matrix *out)
     return status;
 }
 
-static const way NORM = {norm_wide, 0};
+static const way NORM = {norm_wide, 0, 0, 0};
 
 static gpu_status variance_wide(const reduction *r, gpu_matrix *out)
 {
-    if (count(r) == 0)
-        return gpu_fail(GPU_SHAPE, "%s: of no elements", r->name);
-    TRY(primitive(r, GPU_REDUCE_SPREAD, GPU_F64, out));
-    return finish(r->name, GPU_OP_div, (double)(count(r) - 1), out);
+    return quotient_wide(r, GPU_REDUCE_SPREAD, 1, out);
 }
 
-static const way VARIANCE = {variance_wide, 0};
-static const way DEVIATION = {variance_wide, 1};
+static const way VARIANCE = {variance_wide, 0, GPU_REDUCE_SPREAD, 1};
+static const way DEVIATION = {variance_wide, 1, GPU_REDUCE_SPREAD, 1};
 
 /* --- what a row of ops.def is composed of --------------------------------- */
 
@@ -442,26 +451,43 @@ static gpu_status reduce_to_number(const reduction *r, int kind, double *out)
     return status;
 }
 
+/* Does the host work it out of a primitive one's number? A device's arithmetic
+ * would give the same bits, one launch and one copy later. */
+static int is_for_host(const reduction *r, const way *w)
+{
+    return count(r) > 0 && (w->raw || (w == &NORM && r->type != GPU_F64));
+}
+
+static gpu_status finish_on_host(const reduction *r, const way *w, double *out)
+{
+    TRY(reduce_to_number(r, w->raw ? w->raw : GPU_REDUCE_SQUARES, out));
+    *out = w->raw ? *out / (double)(count(r) - w->fewer) : sqrt(*out);
+    return GPU_OK;
+}
+
+static gpu_status compose_number(const reduction *r, const way *w, double *out)
+{
+    gpu_matrix result;
+    TRY(w->compose(r, &result));
+    return take_value(&result, out);
+}
+
 gpu_status gpu_reduce_all(const char *name, const gpu_program *p,
                           const gpu_matrix *const *in, double *out)
 {
     if (is_any_complex(p, in))
         return gpu_reduce_all_complex(name, p, in, out);
     reduction r;
-    gpu_matrix result;
+    const way *w = ways[p->reduction];
     TRY(start(&r, name, p, in, 0));
-    if (is_primitive(p->reduction)) {
-        gpu_status status = reduce_to_number(&r, p->reduction, out);
-        end(&r);
-        return status;
-    }
-    gpu_status status = ways[p->reduction]->compose(&r, &result);
+    gpu_status status = is_primitive(p->reduction)
+                            ? reduce_to_number(&r, p->reduction, out)
+                        : is_for_host(&r, w) ? finish_on_host(&r, w, out)
+                                             : compose_number(&r, w, out);
     end(&r);
-    TRY(status);
-    TRY(take_value(&result, out));
-    if (ways[p->reduction]->is_root)
+    if (status == GPU_OK && w->is_root)
         *out = sqrt(*out);
-    return GPU_OK;
+    return status;
 }
 
 /* --- of chosen elements -----------------------------------------------------

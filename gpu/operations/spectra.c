@@ -1,6 +1,7 @@
 /* Eigenvalues beyond symmetric matrices', and what stands beside them: Schur
  * and Hessenberg forms, pairs of symmetric matrices, LDL, Sylvester's equation.
- * The CPU does all of it, for matrices of a GPU on copies. */
+ * The CPU does all of it, for matrices of a GPU on copies; but for batches of
+ * systems, which a device may have a rung for. */
 #include "complex_numbers.h"
 #include "core.h"
 #include "op_list.h"
@@ -79,8 +80,9 @@ static gpu_status begin(work *w, const char *name, gpu_factor_kind kind,
     return GPU_OK;
 }
 
-/* Unless there is nothing to do; cubes: flops of n^3 with the rows of a. */
-static gpu_status run(work *w, int result, double cubes)
+/* Unless there is nothing to do; cubes: flops of n^3 with the rows of a. there:
+ * the device that all of it lies on. */
+static gpu_status run_on(work *w, gpu_device *there, int result, double cubes)
 {
     double n = (double)w->f.a.rows;
     if (gpu_dtype_is_complex(w->type))
@@ -89,13 +91,18 @@ static gpu_status run(work *w, int result, double cubes)
     if (gpu_size(&w->m[A]) == 0 || gpu_size(&w->m[result]) == 0)
         return GPU_OK;
     gpu_operation op = {.name = w->name,
-                        .kernel = "lapack",
-                        .device = gpu_cpu(),
+                        .kernel = w->f.rung ? w->f.rung->name : "lapack",
+                        .device = there,
                         .result = &w->m[result],
                         .k = w->f.a.rows,
                         .flops = w->f.flops,
                         .bytes = (double)gpu_bytes(&w->m[result])};
     return RUN_OPERATION(&op, factor, &w->f);
+}
+
+static gpu_status run(work *w, int result, double cubes)
+{
+    return run_on(w, gpu_cpu(), result, cubes);
 }
 
 /* One as a result, where the operands are. */
@@ -424,15 +431,24 @@ gpu_status gpu_solve_band(const gpu_matrix *a, int64_t below, int64_t above,
 
 /* --- batches -------------------------------------------------------------- */
 
-/* A copy of m, whose rows stay rows: to the backend they are columns. */
-static gpu_status copy_rows(work *w, int slot, const gpu_matrix *m)
+/* m on the device of the work, whose rows stay rows: to the backend they are
+ * columns. A copy, unless m is only read and lies so. */
+static gpu_status take_rows(work *w, int slot, const gpu_matrix *m,
+                            gpu_device *there, int is_read)
 {
     gpu_matrix turned;
-    if (w->home != gpu_cpu())
+    if (w->home != there)
         gpu_note_fallback();
-    TRY(gpu_clone(m, w->type, gpu_cpu(), &w->m[slot]));
+    if (is_read && w->home == there && m->dtype == w->type &&
+        !m->is_conjugated && gpu_is_contiguous(m)) {
+        w->m[slot] = *m;
+        gpu_retain(m);
+    } else {
+        TRY(gpu_clone(m, w->type, there, &w->m[slot]));
+    }
     gpu_view_transposed(&w->m[slot], &turned);
-    *view_of_slot(w, slot) = gpu_target_of(&turned);
+    *view_of_slot(w, slot) =
+        is_read ? gpu_view_of(&turned) : gpu_target_of(&turned);
     gpu_release(&turned);
     return GPU_OK;
 }
@@ -451,30 +467,100 @@ static gpu_status check_batch(const gpu_matrix *a, const gpu_matrix *b,
                     gpu_shape_text(b));
 }
 
+/* All of them in one call: by the device's own rung, which only reads a, or on
+ * the CPU. */
+static gpu_status solve_at_once(work *w, gpu_device *there, const gpu_matrix *a,
+                                const gpu_matrix *b, int64_t count,
+                                gpu_matrix *x)
+{
+    TRY(take_rows(w, A, a, there, there == w->home && w->f.rung));
+    TRY(take_rows(w, B, b, there, 0));
+    TRY(run_on(w, there, B, 2 / 3.0 * (double)count));
+    if (w->home != there)
+        return gpu_clone(&w->m[B], w->type, w->home, x);
+    *x = w->m[B];
+    gpu_retain(x);
+    return GPU_OK;
+}
+
+/* One of them, of which b becomes x. */
+static gpu_status solve_one(work *w, const gpu_matrix *a, gpu_matrix *b)
+{
+    gpu_matrix x;
+    gpu_status status = gpu_solve(a, b, &x, NULL);
+    if (status == GPU_OK) {
+        status = gpu_copy(&x, b);
+        gpu_release(&x);
+    }
+    w->f.trouble = status == GPU_SINGULAR;
+    return w->f.trouble ? GPU_OK : status;
+}
+
+/* One after the other, each large enough to keep a device busy. */
+static gpu_status solve_in_turn(work *w, const gpu_matrix *a,
+                                const gpu_matrix *b, int64_t count,
+                                gpu_matrix *x)
+{
+    int64_t n = a->cols;
+    const gpu_slice left = {0, 1, n}, right = {0, 1, b->cols};
+    gpu_matrix wide;
+    TRY(gpu_clone(a, w->type, w->home, &wide));
+    gpu_status status = gpu_clone(b, w->type, w->home, x);
+    for (int64_t s = 0; s < count && status == GPU_OK && !w->f.trouble; s++) {
+        gpu_matrix one = {.storage = NULL}, sides = {.storage = NULL};
+        gpu_slice rows = {s * n, 1, n};
+        status = gpu_view_block(&wide, rows, left, &one);
+        if (status == GPU_OK)
+            status = gpu_view_block(x, rows, right, &sides);
+        if (status == GPU_OK)
+            status = solve_one(w, &one, &sides);
+        if (w->f.trouble)
+            w->f.trouble = s + 1;
+        gpu_release(&one);
+        gpu_release(&sides);
+    }
+    gpu_release(&wide);
+    return status;
+}
+
+/* Finds the rung for squares of n, or where to do without one: on the device
+ * one by one, as they are large enough for it, or on the CPU. */
+static void choose_batch(work *w, int64_t n, int *is_in_turn)
+{
+    const gpu_backend *b = w->home->backend;
+    gpu_factoring lu = {.kind = GPU_FACTOR_LU,
+                        .a = {.dtype = w->type, .rows = n, .cols = n}};
+    *is_in_turn = 0;
+    if (!b->factor || !b->choose_factor)
+        return;
+    w->f.rung = b->choose_factor(w->home->handle, &w->f);
+    *is_in_turn =
+        !w->f.rung && b->solve && b->choose_factor(w->home->handle, &lu);
+}
+
 gpu_status gpu_solve_batch(const gpu_matrix *a, const gpu_matrix *b,
                            int64_t count, gpu_matrix *x, int64_t *singular)
 {
     work w = {.name = "solve", .f = {.kind = GPU_FACTOR_BATCH}};
     const gpu_matrix *in[] = {a, b};
-    gpu_status status = gpu_check_complex("solve", in, 2, &w.home);
     x->storage = NULL;
-    if (status == GPU_OK)
-        status = check_batch(a, b, count);
-    w.type = gpu_dtype_wider(a->dtype, b->dtype);
-    if (status == GPU_OK)
-        status = copy_rows(&w, A, a);
-    if (status == GPU_OK)
-        status = copy_rows(&w, B, b);
-    if (status == GPU_OK)
-        status = run(&w, B, 2 / 3.0 * (double)count);
+    *singular = 0;
+    TRY(gpu_check_complex("solve", in, 2, &w.home));
+    TRY(check_batch(a, b, count));
+    w.type = gpu_dtype_wider(GPU_F32, gpu_dtype_wider(a->dtype, b->dtype));
+    w.f.a = (gpu_view){.dtype = w.type, .rows = a->cols, .cols = a->rows};
+    int is_in_turn;
+    choose_batch(&w, a->cols, &is_in_turn);
+    gpu_device *there = w.f.rung ? w.home : gpu_cpu();
+    gpu_status status = is_in_turn ? solve_in_turn(&w, a, b, count, x)
+                                   : solve_at_once(&w, there, a, b, count, x);
     *singular = w.f.trouble;
-    if (status == GPU_OK && w.home == gpu_cpu()) {
-        *x = w.m[B];
-        gpu_retain(x);
-    } else if (status == GPU_OK) {
-        status = gpu_clone(&w.m[B], w.type, w.home, x);
-    }
-    return end(&w, status, NULL, NULL, 0);
+    status = end(&w, status, NULL, NULL, 0);
+    if (status == GPU_OK)
+        return GPU_OK;
+    gpu_release(x);
+    x->storage = NULL;
+    return status;
 }
 
 /* --- equations ------------------------------------------------------------ */

@@ -382,6 +382,8 @@ static gpu_status judge_complex(const gpu_matrix *a, complex_lu *f,
     *condition = (gpu_condition){.rcond = 1, .is_direct = condition->is_direct};
     TRY(prepare_complex(a, type, &sizes, &frobenius, &inverse));
     gpu_status status = GPU_OK;
+    if (inverse.start == 0 && !gpu_dry)
+        condition->rcond = frobenius == 0 ? 0 : NAN;
     if (inverse.start != 0) {
         limit = limit_of(a, type, frobenius, inverse.start);
         inverse.limit = wants_rcond ? 0 : limit;
@@ -511,6 +513,8 @@ int gpu_is_odd(int64_t *places, int64_t n)
     for (int64_t i = 0; i < n; i++)
         while (places[i] != i) {
             int64_t to = places[i];
+            if (places[to] == to) /* no permutation: two lead there */
+                break;
             places[i] = places[to];
             places[to] = to;
             odd = !odd;

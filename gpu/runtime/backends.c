@@ -55,6 +55,7 @@ static int opened_count;
 
 static struct {
     const gpu_backend *backend; /* NULL: not there */
+    void *object;               /* that it is in */
     int looked, count;          /* -1: there is one that cannot be used */
     char why[256];
 } cuda;
@@ -89,7 +90,13 @@ static const gpu_backend *load_from(const char *folder)
                  "liblumat-cuda.so is of another version");
         return NULL;
     }
+    cuda.object = object;
     return b;
+}
+
+const void *gpu_find_in_cuda(const char *symbol)
+{
+    return cuda.object ? dlsym(cuda.object, symbol) : NULL;
 }
 
 /* Beside the program, then where `make install` puts it; never where the

@@ -4,6 +4,7 @@
 #define GPU_CORE_H
 
 #include "backend.h"
+#include "team.h"
 
 #define TRY(call)                       \
     do {                                \
@@ -78,6 +79,10 @@ enum { GPU_POLL = 1 << 18 };
         if ((i) % GPU_POLL == 0) \
             TRY(gpu_poll());     \
     } while (0)
+
+/* What else the CUDA backend's object has, by its symbol; NULL: nothing, or
+ * there is none. */
+const void *gpu_find_in_cuda(const char *symbol);
 
 extern gpu_counters gpu_counted;
 
@@ -214,6 +219,10 @@ gpu_status gpu_check_complex(const char *name, const gpu_matrix *const *in,
                              int n, gpu_device **out);
 gpu_status gpu_check_complex_target(const char *name, const gpu_matrix *m,
                                     gpu_device **device);
+/* A c64 matrix as one of f64, whose elements have its size and are moved in
+ * their place; whether it is conjugated is left to who does so. No reference.
+ */
+gpu_matrix gpu_as_f64(const gpu_matrix *m);
 /* gpu_map where an input, or the output there is, is complex (complex_map.c):
  * one instruction after the other. */
 gpu_status gpu_map_complex(const char *name, const gpu_program *p,
@@ -245,6 +254,8 @@ gpu_status gpu_reduce_all_complex(const char *name, const gpu_program *p,
                                   const gpu_matrix *const *in, double *out);
 gpu_status gpu_matmul_complex(const gpu_matrix *a, const gpu_matrix *b,
                               const gpu_product *how, gpu_matrix *c);
+/* Where a complex m is not 0, a mask. */
+gpu_status gpu_truth_of(const char *name, const gpu_matrix *m, gpu_matrix *out);
 /* |m|, a real matrix. */
 gpu_status gpu_sizes_of(const gpu_matrix *m, gpu_matrix *out);
 /* Both parts of a complex matrix, where they lie; of a real one itself and none
@@ -297,6 +308,7 @@ typedef struct gpu_operation {
     int64_t k;           /* inner dimension, of a reduction its length; or 0 */
     double flops, bytes; /* that have to be done and moved */
     unsigned writes_all : 1; /* of the result, which is whole again */
+    gpu_team *team;          /* that computes it; NULL: the device */
 
     /* Set by these functions, but for checked (see gpu_event), which a check
      * may set before report. */
@@ -374,6 +386,20 @@ gpu_status gpu_find_rung(gpu_device *d, const char *operation, const char *name,
  * was not asked for, and paces it. What an interrupt leaves is part of c. */
 gpu_status gpu_run_product(gpu_device *d, gpu_gemm *p, int is_chosen,
                            const gpu_kernel **k);
+/* The same panel by panel, numbers 0 .. count - 1 in that order, for who has
+ * something to do between them. count may fall to 1 with the first. p and k are
+ * borrowed; that a panel is done is counted as progress where there are
+ * several. */
+typedef struct gpu_panels {
+    gpu_device *device;
+    gpu_gemm *p;
+    int is_chosen;
+    const gpu_kernel **k;
+    int64_t rows, cols, across, count; /* of a panel; panels in a row, in all */
+} gpu_panels;
+gpu_panels gpu_cut_product(gpu_device *d, gpu_gemm *p, int is_chosen,
+                           const gpu_kernel **k);
+gpu_status gpu_run_panel(gpu_panels *panels, int64_t number);
 
 /* See backend.h. */
 void *gpu_recall(gpu_storage *s, const gpu_keep_key *key);

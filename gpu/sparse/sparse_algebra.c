@@ -148,25 +148,6 @@ gpu_status gpu_sparse_power(const gpu_sparse *s, int64_t n, gpu_sparse *out)
     return status;
 }
 
-/* --- dense times sparse ------------------------------------------------------
- */
-
-gpu_status gpu_sparse_multiply_left(const gpu_matrix *d, const gpu_sparse *t,
-                                    gpu_matrix *out)
-{
-    gpu_matrix turned, product;
-    if (d->ndim == 1)
-        return gpu_sparse_multiply(t, d, NULL, out);
-    out->storage = NULL;
-    gpu_view_transposed(d, &turned);
-    gpu_status status = gpu_sparse_multiply(t, &turned, NULL, &product);
-    gpu_release(&turned);
-    TRY(status);
-    gpu_view_transposed(&product, out);
-    gpu_release(&product);
-    return GPU_OK;
-}
-
 /* --- elements of a dense matrix ------------------------------------------- */
 
 static gpu_status sample_on(gpu_device *d, const char *name,

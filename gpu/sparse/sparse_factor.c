@@ -10,8 +10,11 @@
 struct gpu_sparse_factors {
     gpu_sparse here;
     gpu_sparse_factoring how;
-    void *made; /* the backend's; NULL in a dry run */
+    void *made;   /* the backend's; NULL in a dry run */
+    size_t bytes; /* about what that takes */
 };
+
+static size_t all_bytes; /* of all factors that there are */
 
 void gpu_sparse_factors_free(gpu_sparse_factors *f)
 {
@@ -19,15 +22,27 @@ void gpu_sparse_factors_free(gpu_sparse_factors *f)
         return;
     if (f->made)
         gpu_cpu()->backend->sparse_forget(gpu_cpu()->handle, f->made);
+    all_bytes -= f->bytes;
     gpu_sparse_release(&f->here);
     free(f);
 }
 
-size_t gpu_sparse_factors_bytes(const gpu_sparse_factors *f,
-                                const gpu_sparse_report *told)
+size_t gpu_sparse_factors_bytes(const gpu_sparse_factors *f)
+{
+    return f->bytes + gpu_sparse_bytes(&f->here);
+}
+
+size_t gpu_sparse_all_factors_bytes(void)
+{
+    return all_bytes;
+}
+
+/* Each entry a number and its place, and what orders them. */
+static void count_bytes(gpu_sparse_factors *f, const gpu_sparse_report *told)
 {
     size_t each = gpu_dtype_size(f->here.values.dtype) + sizeof(int64_t);
-    return (size_t)told->count * each + 2 * gpu_sparse_bytes(&f->here);
+    f->bytes = (size_t)told->count * each + gpu_sparse_bytes(&f->here);
+    all_bytes += f->bytes;
 }
 
 static gpu_status factor_here(gpu_sparse_factors *f, gpu_sparse_report *told)
@@ -76,11 +91,14 @@ gpu_status gpu_sparse_factor(const gpu_sparse *s, gpu_sparse_factoring how,
                          gpu_cpu(), &f->here);
     if (status == GPU_OK)
         status = factor_here(f, told);
-    if (status == GPU_OK)
-        *out = f;
-    else
+    if (status != GPU_OK) {
         gpu_sparse_factors_free(f);
-    return status;
+        return status;
+    }
+    if (f->made)
+        count_bytes(f, told);
+    *out = f;
+    return GPU_OK;
 }
 
 /* m's rows without gaps on the CPU. */

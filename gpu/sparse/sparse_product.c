@@ -1,4 +1,5 @@
-/* Sparse times dense. A backend without it has the CPU do it, on copies. */
+/* Sparse times dense, and its transpose times dense. A backend without it has
+ * the CPU do it, on copies. */
 #include "complex_numbers.h"
 #include "sparse.h"
 
@@ -18,9 +19,24 @@ static gpu_status choose(gpu_device *d, const char *kernel, gpu_sparse_call *p)
                                    p->s.dtype, &p->rung);
 }
 
-static gpu_status run(gpu_device *d, const gpu_sparse *s, const gpu_matrix *m,
+/* The left side of a product: s, or its transpose, which is not made. */
+typedef struct left_side {
+    const gpu_sparse *s;
+    int is_turned;
+} left_side;
+
+static gpu_status run_entry(gpu_operation *op, int is_turned,
+                            const gpu_sparse_call *p)
+{
+    if (is_turned)
+        return RUN_OPERATION(op, sparse_turned_product, p);
+    return RUN_OPERATION(op, sparse_product, p);
+}
+
+static gpu_status run(gpu_device *d, const left_side *left, const gpu_matrix *m,
                       const char *kernel, gpu_matrix *out)
 {
+    const gpu_sparse *s = left->s;
     if (gpu_size(out) == 0)
         return GPU_OK;
     if (s->count == 0)
@@ -32,43 +48,46 @@ static gpu_status run(gpu_device *d, const gpu_sparse *s, const gpu_matrix *m,
                          .c = gpu_target_of(out),
                          .alpha = 1};
     gpu_begin_product(d);
-    gpu_status status = choose(d, kernel, &p);
+    gpu_status status = left->is_turned ? GPU_OK : choose(d, kernel, &p);
     size_t bytes = gpu_sparse_bytes(s) + gpu_bytes(m) + gpu_bytes(out);
     gpu_operation op = {.name = "matmul",
-                        .kernel = p.rung ? p.rung->name : "csr",
+                        .kernel = left->is_turned ? "scatter"
+                                  : p.rung        ? p.rung->name
+                                                  : "csr",
                         .device = d,
                         .result = out,
-                        .k = s->cols,
+                        .k = m->rows,
                         .flops = (gpu_is_complex(m) ? 8 : 2) *
                                  (double)s->count * (double)m->cols,
                         .bytes = (double)bytes};
     if (status == GPU_OK)
-        status = RUN_OPERATION(&op, sparse_product, &p);
+        status = run_entry(&op, left->is_turned, &p);
     gpu_end_product(d, status);
     return status;
 }
 
-/* s and m are on d and of one type; out is created. */
-static gpu_status multiply_on(gpu_device *d, const gpu_sparse *s,
+/* Both sides are on d and of one type; out is created. */
+static gpu_status multiply_on(gpu_device *d, const left_side *left,
                               const gpu_matrix *m, const char *kernel,
                               gpu_matrix *out)
 {
-    TRY(gpu_create(out, d, m->dtype, m->ndim, s->rows, m->cols));
-    gpu_status status = run(d, s, m, kernel, out);
+    int64_t rows = left->is_turned ? left->s->cols : left->s->rows;
+    TRY(gpu_create(out, d, m->dtype, m->ndim, rows, m->cols));
+    gpu_status status = run(d, left, m, kernel, out);
     if (status != GPU_OK)
         gpu_release(out);
     return status;
 }
 
-/* The product of copies of type `type` on `there`; these are s and m
+/* The product of copies of type `type` on `there`; these are the sides
  * themselves where nothing has to change. */
 static gpu_status multiply_there(gpu_device *there, gpu_dtype type,
-                                 const gpu_sparse *s, const gpu_matrix *m,
+                                 const left_side *left, const gpu_matrix *m,
                                  const char *kernel, gpu_matrix *out)
 {
-    gpu_sparse left;
+    gpu_sparse s;
     gpu_matrix right = *m;
-    TRY(gpu_sparse_clone(s, type, there, &left));
+    TRY(gpu_sparse_clone(left->s, type, there, &s));
     gpu_status status = GPU_OK;
     int is_packed =
         !gpu_is_complex(m) || (gpu_is_contiguous(m) && !m->is_conjugated);
@@ -79,10 +98,11 @@ static gpu_status multiply_there(gpu_device *there, gpu_dtype type,
     if (there != gpu_matrix_device(m))
         gpu_note_fallback();
     if (status == GPU_OK) {
-        status = multiply_on(there, &left, &right, kernel, out);
+        left_side copy = {&s, left->is_turned};
+        status = multiply_on(there, &copy, &right, kernel, out);
         gpu_release(&right);
     }
-    gpu_sparse_release(&left);
+    gpu_sparse_release(&s);
     return status;
 }
 
@@ -91,7 +111,8 @@ static gpu_status multiply_on_cpu(gpu_device *d, gpu_dtype type,
                                   gpu_matrix *out)
 {
     gpu_matrix product;
-    TRY(multiply_there(gpu_cpu(), type, s, m, NULL, &product));
+    left_side left = {s, 0};
+    TRY(multiply_there(gpu_cpu(), type, &left, m, NULL, &product));
     gpu_status status = gpu_clone(&product, type, d, out);
     gpu_release(&product);
     return status;
@@ -104,10 +125,11 @@ static gpu_status multiply(gpu_device *d, gpu_dtype type, const gpu_sparse *s,
                            gpu_matrix *out)
 {
     gpu_status status = GPU_UNSUPPORTED;
+    left_side left = {s, 0};
     int is_done_here =
         d->is_cpu || !gpu_dtype_is_complex(type) || d->backend->choose_sparse;
     if (d->backend->sparse_product && is_done_here)
-        status = multiply_there(d, type, s, m, kernel, out);
+        status = multiply_there(d, type, &left, m, kernel, out);
     if (status == GPU_UNSUPPORTED && !d->is_cpu && !kernel)
         status = multiply_on_cpu(d, type, s, m, out);
     return status;
@@ -180,6 +202,15 @@ static gpu_status multiply_parts_of_sparse(gpu_device *d, gpu_dtype type,
     return status;
 }
 
+static gpu_status check_inner(int64_t left, int64_t right)
+{
+    return left == right
+               ? GPU_OK
+               : gpu_fail(GPU_SHAPE,
+                          "matmul: inner dimensions differ (%lld and %lld)",
+                          (long long)left, (long long)right);
+}
+
 gpu_status gpu_sparse_multiply(const gpu_sparse *s, const gpu_matrix *d,
                                const char *kernel, gpu_matrix *out)
 {
@@ -187,16 +218,32 @@ gpu_status gpu_sparse_multiply(const gpu_sparse *s, const gpu_matrix *d,
     const gpu_matrix *in[] = {&s->values, d};
     out->storage = NULL;
     TRY(gpu_check_complex("matmul", in, 2, &device));
-    if (s->cols != d->rows)
-        return gpu_fail(GPU_SHAPE,
-                        "matmul: inner dimensions differ (%lld and %lld)",
-                        (long long)s->cols, (long long)d->rows);
+    TRY(check_inner(s->cols, d->rows));
     gpu_dtype type = gpu_dtype_wider(s->values.dtype, d->dtype);
     if (gpu_is_complex(d) && !gpu_is_complex(&s->values))
         return multiply_parts_of_dense(device, type, s, d, kernel, out);
     if (gpu_is_complex(&s->values) && !gpu_is_complex(d))
         return multiply_parts_of_sparse(device, type, s, d, kernel, out);
     return multiply(device, type, s, d, kernel, out);
+}
+
+/* Beyond so many columns the transpose is worth its making. */
+enum { MOST_TURNED = 16 };
+
+gpu_status gpu_sparse_multiply_turned(const gpu_sparse *s, const gpu_matrix *d,
+                                      gpu_matrix *out)
+{
+    gpu_device *device;
+    const gpu_matrix *in[] = {&s->values, d};
+    left_side left = {s, 1};
+    out->storage = NULL;
+    TRY(gpu_check_complex("matmul", in, 2, &device));
+    TRY(check_inner(s->rows, d->rows));
+    if (!device->backend->sparse_turned_product || d->cols > MOST_TURNED ||
+        gpu_is_complex(d) != gpu_is_complex(&s->values))
+        return GPU_UNSUPPORTED;
+    return multiply_there(device, gpu_dtype_wider(s->values.dtype, d->dtype),
+                          &left, d, NULL, out);
 }
 
 gpu_status gpu_sparse_kernel_choice(const gpu_sparse *s, const gpu_matrix *d,

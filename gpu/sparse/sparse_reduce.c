@@ -890,54 +890,50 @@ gpu_status gpu_sparse_lookup(const gpu_sparse *s, const gpu_sparse *places,
     return look_up("index", s, places, out);
 }
 
-/* Of s's shape, with an entry at each place of the diagonal and no values. */
-static gpu_status create_diagonal(const gpu_sparse *s, int64_t k,
-                                  gpu_sparse *out)
+static gpu_status walk_on(gpu_device *d, const char *name, const gpu_sparse *s,
+                          const gpu_sparse_path *path, gpu_matrix *out)
 {
-    int64_t first = k < 0 ? -k : 0, from = k < 0 ? 0 : k;
-    int64_t down = s->rows - first, across = s->cols - from;
-    int64_t length = down < across ? down : across;
-    length = length > 0 ? length : 0;
-    TRY(gpu_sparse_create_arrays(gpu_cpu(), GPU_F32, s->rows, s->cols, length,
-                                 out));
-    gpu_rows_out rows = gpu_rows_of(out);
-    if (gpu_dry)
+    gpu_csr from = gpu_csr_of(s);
+    TRY(gpu_create(out, d, s->values.dtype, 1, path->count, 1));
+    if (path->count == 0)
         return GPU_OK;
-    for (int64_t i = 0; i <= s->rows; i++) {
-        int64_t done = i - first;
-        done = done < 0 ? 0 : done;
-        rows.starts[i] = (int32_t)(done < length ? done : length);
-    }
-    for (int64_t e = 0; e < length; e++)
-        rows.columns[e] = (int32_t)(from + e);
-    return GPU_OK;
+    gpu_view to = gpu_target_of(out);
+    gpu_operation op = {.name = name,
+                        .kernel = "csr",
+                        .device = d,
+                        .result = out,
+                        .bytes = 2 * (double)gpu_bytes(out)};
+    gpu_status status = RUN_OPERATION(&op, sparse_along, &from, path, to.data);
+    if (status != GPU_OK)
+        gpu_release(out);
+    return status;
+}
+
+/* The elements of s along a path inside it. */
+static gpu_status walk(const char *name, const gpu_sparse *s,
+                       const gpu_sparse_path *path, gpu_matrix *out)
+{
+    gpu_device *d;
+    gpu_sparse here;
+    gpu_matrix found;
+    TRY(gpu_sparse_check(name, s, &d));
+    if (d->backend->sparse_along)
+        return walk_on(d, name, s, path, out);
+    TRY(gpu_sparse_bring(s, &here));
+    gpu_status status = walk_on(gpu_cpu(), name, &here, path, &found);
+    gpu_sparse_release(&here);
+    return status == GPU_OK ? send(&found, found.dtype, d, out) : status;
 }
 
 gpu_status gpu_sparse_diagonal(const char *name, const gpu_sparse *s, int64_t k,
                                gpu_matrix *out)
 {
-    gpu_device *d;
-    gpu_sparse places;
+    gpu_sparse_path path = {.row = k < 0 ? -k : 0, k < 0 ? 0 : k, .step = 1};
+    int64_t down = s->rows - path.row, across = s->cols - path.column;
+    int64_t length = down < across ? down : across;
+    path.count = length > 0 ? length : 0;
     out->storage = NULL;
-    TRY(gpu_sparse_check(name, s, &d));
-    TRY(create_diagonal(s, k, &places));
-    gpu_status status = look_up(name, s, &places, out);
-    gpu_sparse_release(&places);
-    return status;
-}
-
-/* Of s's shape, with an entry in that column of each row and no values. */
-static gpu_status create_column(const gpu_sparse *s, int64_t column,
-                                gpu_sparse *out)
-{
-    TRY(gpu_sparse_create_arrays(gpu_cpu(), GPU_F32, s->rows, s->cols, s->rows,
-                                 out));
-    gpu_rows_out rows = gpu_rows_of(out);
-    for (int64_t i = 0; !gpu_dry && i <= s->rows; i++)
-        rows.starts[i] = (int32_t)i;
-    for (int64_t i = 0; !gpu_dry && i < s->rows; i++)
-        rows.columns[i] = (int32_t)column;
-    return GPU_OK;
+    return walk(name, s, &path, out);
 }
 
 /* The run of a vector on the CPU. */
@@ -999,15 +995,12 @@ gpu_status gpu_sparse_line(const gpu_sparse *s, int axis, int64_t place,
                            gpu_matrix *out)
 {
     gpu_device *d;
-    gpu_sparse places;
     out->storage = NULL;
     TRY(gpu_sparse_check("index", s, &d));
     TRY(gpu_check_places("index", &place, 1, axis == 1 ? s->rows : s->cols,
                          axis == 1 ? "row" : "column"));
     if (axis == 1)
         return take_row(s, place, out);
-    TRY(create_column(s, place, &places));
-    gpu_status status = look_up("index", s, &places, out);
-    gpu_sparse_release(&places);
-    return status;
+    gpu_sparse_path path = {.column = place, .count = s->rows};
+    return walk("index", s, &path, out);
 }

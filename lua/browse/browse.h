@@ -10,7 +10,8 @@
 
 /* --- what is at hand ------------------------------------------------------ */
 
-/* A matrix, dense or sparse, or a frame, with a part of it in host memory. */
+/* A matrix, dense, sparse or distributed, or a frame, with a part of it in host
+ * memory. */
 typedef struct lumat_window lumat_window;
 
 typedef struct lumat_area {
@@ -21,6 +22,8 @@ typedef struct lumat_area {
 lumat_window *lumat_push_window(lua_State *L, int index);
 /* A frame is not transposed, nor looked at as a whole. */
 int lumat_window_is_frame(const lumat_window *w);
+/* Nor is a distributed matrix looked at as a whole. */
+int lumat_window_is_distributed(const lumat_window *w);
 void lumat_window_transpose(lua_State *L, lumat_window *w);
 /* Cells are written with so many significant digits, or always as 1.5e+00. */
 void lumat_window_format(lumat_window *w, int digits, int always_e);

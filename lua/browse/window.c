@@ -239,9 +239,27 @@ static void look_at_frame(lua_State *L, lumat_window *w)
     forget_part(w);
 }
 
+/* And of the distributed matrix on top. */
+static void look_at_distributed(lua_State *L, lumat_window *w)
+{
+    w->is_distributed = 1;
+    w->rows = size_of(L, "rows");
+    w->cols = size_of(L, "cols");
+    lua_getfield(L, -1, "dtype");
+    if (!gpu_dtype_find(lua_tostring(L, -1), &w->dtype))
+        w->dtype = GPU_F64;
+    lua_pop(L, 1);
+    keep(L, w, MATRIX);
+    forget_part(w);
+}
+
 /* Takes the matrix on top, and pops it. */
 static void look_at(lua_State *L, lumat_window *w)
 {
+    if (lumat_is_distributed(L, -1)) {
+        look_at_distributed(L, w);
+        return;
+    }
     w->dense = lumat_test_matrix(L, -1);
     w->sparse = lumat_test_sparse(L, -1);
     w->rows = w->dense ? w->dense->rows : w->sparse->rows;
@@ -278,6 +296,12 @@ lumat_window *lumat_push_window(lua_State *L, int index)
 /* Of a dense matrix a view; a sparse one has to be arranged anew. */
 static void push_transposed(lua_State *L, const lumat_window *w)
 {
+    if (w->is_distributed) {
+        lua_getiuservalue(L, index_of(L, w), MATRIX);
+        lua_getfield(L, -1, "T");
+        lua_remove(L, -2);
+        return;
+    }
     if (w->dense) {
         gpu_view_transposed(w->dense, lumat_new_matrix(L));
         return;
@@ -306,6 +330,11 @@ void lumat_window_transpose(lua_State *L, lumat_window *w)
 int lumat_window_is_frame(const lumat_window *w)
 {
     return w->is_frame;
+}
+
+int lumat_window_is_distributed(const lumat_window *w)
+{
+    return w->is_distributed;
 }
 
 void lumat_window_format(lumat_window *w, int digits, int always_e)
@@ -386,8 +415,36 @@ static gpu_status fetch_dense(const gpu_matrix *m, const lumat_area *a,
     return status;
 }
 
+/* Pushes the values of the area of a distributed matrix: nothing else of it
+ * comes here. */
+static double *push_distributed(lua_State *L, const lumat_window *w,
+                                const lumat_area *a)
+{
+    const lua_Integer numbers[] = {a->row + 1, a->col + 1, a->rows, a->cols};
+    size_t size = (size_t)(a->rows * a->cols);
+    int index = index_of(L, w);
+    double *values = lua_newuserdatauv(L, 2 * size * sizeof *values, 0);
+    lumat_push_required(L, "distributed_parts");
+    lua_getfield(L, -1, "window");
+    lua_remove(L, -2);
+    lua_getiuservalue(L, index, MATRIX);
+    for (int i = 0; i < 4; i++)
+        lua_pushinteger(L, numbers[i]);
+    lua_call(L, 5, 1);
+    const gpu_matrix *m = lumat_check_matrix(L, -1);
+    lumat_try(L, gpu_download(m, values));
+    lumat_widen(values, m->dtype, a->rows * a->cols);
+    lua_pop(L, 1);
+    return values;
+}
+
 static void fetch(lua_State *L, lumat_window *w, const lumat_area *a)
 {
+    if (w->is_distributed) {
+        w->values = push_distributed(L, w, a);
+        keep(L, w, VALUES);
+        return;
+    }
     if (w->is_frame) {
         int index = index_of(L, w);
         lua_getiuservalue(L, index, MATRIX);

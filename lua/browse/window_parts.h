@@ -24,7 +24,8 @@ struct lumat_window {
     gpu_dtype dtype;
     int digits, always_e;
     int is_vector, is_turned, is_frame;
-    lumat_area here; /* no rows: nothing yet */
+    int is_distributed; /* its parts come through lua/pool */
+    lumat_area here;    /* no rows: nothing yet */
     double *values;
     uint8_t *stored;       /* sparse only */
     lumat_column *columns; /* one for each column that is here */

@@ -39,7 +39,7 @@ function ways.sixels(raster) return raster:sixels() end
 function screen_pictures.draw(value, s)
     local chart, o = chart_values.chart_of(value)
     if not chart then return nil end
-    local size = o.size or {vector_charts.WIDTH, vector_charts.HEIGHT}
+    local size = o.size or {vector_charts.width_of(chart), vector_charts.HEIGHT}
     local width, height = size[1], size[2]
     local scale = smaller((o.width or smaller(s.width, WIDEST)) * s.cell_width /
         width, (larger(s.height, 6) - 2) * s.cell_height / height)

@@ -24,7 +24,7 @@ local frame, vector_charts = {}, {}
 -- Title, axes, legend, and where numbers lie between them.
 
 local WIDTH, HEIGHT = 680, 420 -- where nobody says another
-vector_charts.WIDTH, vector_charts.HEIGHT = WIDTH, HEIGHT
+vector_charts.HEIGHT = HEIGHT
 local SPACE = 12 -- around everything
 local COLOURS = 115 -- beside an image
 
@@ -653,9 +653,17 @@ local function picture_of(chart, o, new)
 end
 
 local TITLE = 36 -- above subplots
+local NARROWEST = 280 -- of these, where nobody says how wide all are
+
+-- How wide a chart is where nobody says it.
+function vector_charts.width_of(chart)
+    local most = 0
+    for _, row in ipairs(chart.subplots or {}) do most = larger(most, #row) end
+    return larger(WIDTH, NARROWEST * most)
+end
 
 local function subplots_of(chart, o, new)
-    local width, height = o.width or WIDTH, TITLE
+    local width, height = o.width or vector_charts.width_of(chart), TITLE
     local placed = {}
     for _, row in ipairs(chart.subplots) do
         local wide, most = width / #row, 0

@@ -22,7 +22,7 @@ static lumat_fact fact_of_userdata(lua_State *L)
 {
     lumat_fact fact = {.kind = LUMAT_IS_VALUE};
     const gpu_matrix *m = lumat_test_matrix(L, -1);
-    const gpu_sparse *s = lumat_test_sparse(L, -1);
+    const gpu_sparse *s = lumat_look_at_sparse(L, -1);
     if (m) {
         fact.kind = LUMAT_IS_DENSE;
         fact.shape = *m;

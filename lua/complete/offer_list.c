@@ -2,11 +2,15 @@
  * and told with its notes. */
 #include "complete_parts.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { HEAD = 16 };
+
 typedef struct lumat_item {
     const char *name, *note;
+    uint64_t head[2]; /* its first bytes as numbers, which compare like them */
     const gpu_matrix *dense; /* the note is on its kind */
     const gpu_sparse *sparse;
     int rank, order;
@@ -33,6 +37,10 @@ static void add(lumat_gather *g, item added)
         g->items = items;
         g->room = room;
     }
+    const char *p = added.name;
+    for (int i = 0; i < HEAD; i++)
+        added.head[i / 8] =
+            added.head[i / 8] << 8 | (*p ? (unsigned char)*p++ : 0);
     added.order = g->count;
     g->items[g->count++] = added;
 }
@@ -76,7 +84,7 @@ void lumat_gather_words(lumat_gather *g, const char *words)
 void lumat_gather_value(lumat_gather *g, const char *name, int rank)
 {
     const gpu_matrix *m = lumat_test_matrix(g->L, -1);
-    const gpu_sparse *s = lumat_test_sparse(g->L, -1);
+    const gpu_sparse *s = lumat_look_at_sparse(g->L, -1);
     if (begins(g, name, strlen(name)))
         add(g, (item){.name = name,
                       .dense = m && m->storage ? m : NULL,
@@ -86,10 +94,20 @@ void lumat_gather_value(lumat_gather *g, const char *name, int rank)
 
 /* --- in order ------------------------------------------------------------- */
 
+static int compare_names(const item *x, const item *y)
+{
+    for (int i = 0; i < 2; i++)
+        if (x->head[i] != y->head[i])
+            return x->head[i] < y->head[i] ? -1 : 1;
+    /* without a last zero they go on */
+    return (x->head[1] & 0xff) == 0 ? 0
+                                    : strcmp(x->name + HEAD, y->name + HEAD);
+}
+
 static int by_name(const void *a, const void *b)
 {
     const item *x = a, *y = b;
-    int order = strcmp(x->name, y->name);
+    int order = compare_names(x, y);
     return order ? order : x->order - y->order;
 }
 
@@ -98,7 +116,7 @@ static void drop_doubles(lumat_gather *g)
 {
     int kept = 0;
     for (int i = 0; i < g->count; i++)
-        if (kept == 0 || strcmp(g->items[kept - 1].name, g->items[i].name) != 0)
+        if (kept == 0 || compare_names(&g->items[kept - 1], &g->items[i]) != 0)
             g->items[kept++] = g->items[i];
     g->count = kept;
 }

@@ -185,7 +185,7 @@ static const char *name_at(lua_State *L, int index)
 
 static int is_matrix(lua_State *L)
 {
-    return lumat_test_matrix(L, -1) || lumat_test_sparse(L, -1);
+    return lumat_test_matrix(L, -1) || lumat_look_at_sparse(L, -1);
 }
 
 /* Beside an operand, and before the first letter, only the user's own. */

@@ -67,7 +67,7 @@ static void become(const char *path, char **words, char **settings,
     if (getppid() != parent)
         _exit(130);
     int in = open("/dev/null", O_RDONLY);
-    int out = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    int out = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
     if (out < 0)
         out = open("/dev/null", O_WRONLY);
     dup2(in, STDIN_FILENO);
@@ -135,7 +135,8 @@ static void remove_pid(crew *c, int i)
     c->pids[i] = c->pids[--c->count];
 }
 
-/* crew:ended(): pid, code and signal of one that has, or nothing. */
+/* crew:ended(): pid, code and signal of one that has, and that signal's name;
+ * or nothing. */
 static int ended(lua_State *L)
 {
     int status;
@@ -150,7 +151,8 @@ static int ended(lua_State *L)
         lua_pushinteger(L,
                         pid > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0);
         remove_pid(c, i);
-        return 3;
+        lua_pushstring(L, strsignal((int)lua_tointeger(L, -1)));
+        return 4;
     }
     return 0;
 }

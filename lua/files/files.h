@@ -26,6 +26,7 @@ const char *lumat_expand_path(lua_State *L, int arg);
 void lumat_open_files(lua_State *L);          /* load save */
 void lumat_open_working_folder(lua_State *L); /* cd pwd ls */
 void lumat_open_parts(lua_State *L);          /* what saved sessions need */
+void lumat_open_npy_parts(lua_State *L);      /* what pools need */
 void lumat_open_texts(lua_State *L);          /* what tables and reports need */
 
 /* --- files that are replaced whole ---------------------------------------- */
@@ -34,9 +35,22 @@ void lumat_open_texts(lua_State *L);          /* what tables and reports need */
 
 enum { LUMAT_ATOMIC_BUFFER = 65536 };
 
+/* Where many processes run one script: the one that `writes` has the files, the
+ * others are told what became of them. All call outcome at once, each with
+ * what errno said to it, or 0; it returns what it said to the one that writes.
+ */
+typedef struct lumat_shared_files {
+    int writes;
+    int (*outcome)(int error);
+} lumat_shared_files;
+/* From now on; NULL, as at first: each process has files of its own. */
+void lumat_share_files(const lumat_shared_files *ways);
+
 typedef struct lumat_atomic {
-    int fd;                 /* -1: not open */
-    size_t used;            /* bytes in the buffer */
+    int fd;     /* -1: not open */
+    int failed; /* of a shared file: what commit is to tell */
+    const lumat_shared_files *shared; /* whom the outcome is owed, or NULL */
+    size_t used;                      /* bytes in the buffer */
     off_t written, started; /* bytes of the file; those on their way to disk */
     char target[PATH_MAX], temporary[PATH_MAX];
     char buffer[LUMAT_ATOMIC_BUFFER];

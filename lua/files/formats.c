@@ -582,7 +582,7 @@ static int is_frame(lua_State *L, int index)
 /* Raises of a value at 1 that the format does not hold. */
 static void check_value(lua_State *L, const lumat_format *f)
 {
-    if (lumat_test_sparse(L, 1) != NULL && !(f->holds & LUMAT_HOLDS_SPARSE))
+    if (lumat_look_at_sparse(L, 1) != NULL && !(f->holds & LUMAT_HOLDS_SPARSE))
         lumat_raise(
             L,
             "save: %s holds no sparse matrix: .npz and .mtx files do, or "

@@ -535,9 +535,10 @@ static uint64_t element_bytes(uint64_t bytes)
 
 static int is_list(lua_State *L, int index)
 {
+    int top = lua_gettop(L);
     int is = lua_rawgeti(L, index, 1) != LUA_TNIL ||
              (lua_pushnil(L), lua_next(L, index) == 0);
-    lua_settop(L, index);
+    lua_settop(L, top);
     return is;
 }
 

@@ -349,7 +349,7 @@ static void check_values(lua_State *L)
         const char *name = lua_tolstring(L, -2, &length);
         if (strlen(name) != length || length == 0)
             lumat_raise(L, "save: a name is empty, or has a zero byte in it");
-        if (lumat_test_sparse(L, value) != NULL)
+        if (lumat_look_at_sparse(L, value) != NULL)
             lumat_raise(L,
                         "save: '%s' is sparse: a .npz file holds it alone, "
                         "save(S, \"f.npz\"), or full(S) among others",

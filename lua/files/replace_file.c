@@ -263,16 +263,39 @@ static void push_out(lumat_atomic *a)
     }
 }
 
+static const lumat_shared_files *sharing;
+
+void lumat_share_files(const lumat_shared_files *ways)
+{
+    sharing = ways;
+}
+
+/* Is nothing to be written: it is another process's file, or one that failed,
+ * which commit tells all of? */
+static int is_silent(const lumat_atomic *a)
+{
+    return gpu_is_dry() || (a->shared && (!a->shared->writes || a->failed));
+}
+
+/* The error of a write: of a shared file it is told by commit. */
+static int told_now(lumat_atomic *a, int error)
+{
+    if (!a->shared)
+        return error;
+    a->failed = error;
+    return 0;
+}
+
 static int write_out(lumat_atomic *a, const void *data, size_t length)
 {
-    if (gpu_is_dry()) {
+    if (is_silent(a)) {
         a->written += (off_t)length;
         return 0;
     }
     int error = lumat_write_fully(a->fd, data, length, a->written);
     a->written += (off_t)length;
     push_out(a);
-    return error;
+    return told_now(a, error);
 }
 
 static int flush(lumat_atomic *a)
@@ -282,16 +305,30 @@ static int flush(lumat_atomic *a)
     return write_out(a, a->buffer, used);
 }
 
-int lumat_atomic_open(lumat_atomic *a, const char *path)
+static int open_here(lumat_atomic *a, const char *path)
 {
     mode_t mode;
-    a->fd = -1;
-    a->used = 0;
-    a->written = a->started = 0;
     int error = resolve(path, a->target);
     if (error == 0)
         error = check_target(a->target, &mode);
     return error != 0 || gpu_is_dry() ? error : create_temporary(a, mode);
+}
+
+int lumat_atomic_open(lumat_atomic *a, const char *path)
+{
+    const lumat_shared_files *s = gpu_is_dry() ? NULL : sharing;
+    a->fd = -1;
+    a->used = 0;
+    a->written = a->started = 0;
+    a->failed = 0;
+    a->shared = NULL;
+    int error = s && !s->writes ? 0 : open_here(a, path);
+    if (!s)
+        return error;
+    error = s->outcome(error);
+    if (error == 0)
+        a->shared = s;
+    return error;
 }
 
 int lumat_atomic_write(lumat_atomic *a, const void *data, size_t length)
@@ -312,9 +349,9 @@ int lumat_atomic_patch(lumat_atomic *a, off_t at, const void *data,
                        size_t length)
 {
     int error = flush(a);
-    return error != 0 || gpu_is_dry()
-               ? error
-               : lumat_write_fully(a->fd, data, length, at);
+    if (error != 0 || is_silent(a))
+        return error;
+    return told_now(a, lumat_write_fully(a->fd, data, length, at));
 }
 
 off_t lumat_atomic_size(const lumat_atomic *a)
@@ -322,11 +359,13 @@ off_t lumat_atomic_size(const lumat_atomic *a)
     return a->written + (off_t)a->used;
 }
 
-int lumat_atomic_commit(lumat_atomic *a)
+static int commit_here(lumat_atomic *a)
 {
     int error = flush(a);
     if (gpu_is_dry())
         return error;
+    if (error == 0)
+        error = a->failed;
     if (error == 0)
         error = lumat_sync(a->fd);
     if (error != 0)
@@ -340,8 +379,21 @@ int lumat_atomic_commit(lumat_atomic *a)
     return error != 0 ? error : synced;
 }
 
+int lumat_atomic_commit(lumat_atomic *a)
+{
+    const lumat_shared_files *s = a->shared;
+    int error = s && !s->writes ? 0 : commit_here(a);
+    a->shared = NULL;
+    return s ? s->outcome(error) : error;
+}
+
+/* Of a shared file, the others may wait for the outcome. */
 void lumat_atomic_abort(lumat_atomic *a)
 {
+    const lumat_shared_files *s = a->shared;
+    a->shared = NULL;
+    if (s)
+        s->outcome(ECANCELED);
     if (a->fd < 0)
         return;
     unlink(a->temporary);

@@ -421,6 +421,7 @@ lumat_atomic *lumat_push_atomic(lua_State *L)
 {
     lumat_atomic *file = lua_newuserdatauv(L, sizeof *file, 0);
     file->fd = -1;
+    file->shared = NULL;
     luaL_setmetatable(L, ATOMIC);
     return file;
 }
@@ -452,6 +453,7 @@ lumat_target *lumat_push_target(lua_State *L, const char *path, size_t bytes)
 {
     lumat_target *t = lua_newuserdatauv(L, sizeof *t, 0);
     t->file.fd = -1;
+    t->file.shared = NULL;
     t->path = path;
     t->began = t->packs = 0;
     memset(&t->packer, 0, sizeof t->packer);

@@ -61,14 +61,14 @@ static int is_vector(lua_State *L, int index)
 
 static int is_sparse(lua_State *L, int index)
 {
-    const gpu_sparse *s = lumat_test_sparse(L, index);
+    const gpu_sparse *s = lumat_look_at_sparse(L, index);
     return s && s->values.storage;
 }
 
 /* Of what is no function. Matrices can be called, but as A(i, j). */
 static int is_callable(lua_State *L, int index)
 {
-    if (lumat_test_matrix(L, index) || lumat_test_sparse(L, index))
+    if (lumat_test_matrix(L, index) || lumat_look_at_sparse(L, index))
         return 0;
     int found = luaL_getmetafield(L, index, "__call") != LUA_TNIL;
     lua_pop(L, found);
@@ -100,10 +100,15 @@ static int is_chart(lua_State *L, int index)
     return is_named(L, index, "chart");
 }
 
+int lumat_is_distributed(lua_State *L, int index)
+{
+    return is_named(L, index, "distributed matrix");
+}
+
 static int is_freed(lua_State *L, int index)
 {
     const gpu_matrix *m = lumat_test_matrix(L, index);
-    const gpu_sparse *s = m ? NULL : lumat_test_sparse(L, index);
+    const gpu_sparse *s = m ? NULL : lumat_look_at_sparse(L, index);
     return m ? !m->storage : s && !s->values.storage;
 }
 
@@ -157,6 +162,8 @@ static const struct kind {
     {"function", FUNCTION, TABLE | OBJECT, is_callable, 0, "a function"},
     {"table", TABLE, NONE, NULL, 0, "a table"},
     {"frame", NONE, TABLE, lumat_is_frame, 0, "a frame"},
+    {"distributed", NONE, TABLE, lumat_is_distributed, 0,
+     "a distributed matrix"},
     {"column", STRING, NONE, NULL, 0, "a column's name"},
     {"columns", STRING | TABLE, NONE, NULL, 0,
      "a column's name or a list of names"},
@@ -167,6 +174,7 @@ static const struct kind {
     {"dtype", NONE, STRING, is_dtype, 0,
      "\"f32\", \"f64\", \"bool\", \"c64\" or \"c128\""},
     {"device", STRING, NONE, NULL, 0, "a device such as \"cpu\" or \"cuda:0\""},
+    {"devices", TABLE, NONE, NULL, 0, "a list of GPUs' names"},
     {"kernel", STRING, NONE, NULL, 0, "a kernel's name"},
     {"operation", STRING, NONE, NULL, 0, "\"dot\" or \"matmul\""},
     {"topic", STRING, NONE, NULL, 0, "a name"},

@@ -123,20 +123,70 @@ gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise)
 const lumat_option lumat_through_options[] = {LUMAT_OPTION_THROUGH,
                                               {NULL, NULL, NULL, NULL}};
 
-gpu_device *lumat_option_through(lua_State *L, int arg, const gpu_matrix *m)
+/* Adds what the value on top names, and pops that. */
+static void add_device(lua_State *L, gpu_team *team)
+{
+    gpu_device *d;
+    if (lua_type(L, -1) != LUA_TSTRING)
+        lumat_raise(L, "device: a list has names such as cuda:0, not %s",
+                    lumat_push_brief(L, -1));
+    lumat_try(L, gpu_open(lua_tostring(L, -1), &d));
+    if (gpu_device_is_cpu(d))
+        lumat_raise(L, "device: a list is of GPUs, and %s is none",
+                    gpu_device_name(d));
+    for (int i = 0; i < team->count; i++)
+        if (team->devices[i] == d)
+            lumat_raise(L, "device: %s stands twice in the list",
+                        gpu_device_name(d));
+    if (team->count == GPU_MOST_TEAM)
+        lumat_raise(L, "device: a list has %d GPUs at most", GPU_MOST_TEAM);
+    team->devices[team->count++] = d;
+    lua_pop(L, 1);
+}
+
+/* Of the list on top. */
+static gpu_team check_devices(lua_State *L)
+{
+    gpu_team team = {0};
+    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++)
+        add_device(L, &team);
+    lua_pop(L, 1);
+    if (team.count == 0)
+        lumat_raise(L, "device: the list names no GPU: write {\"cuda:0\", "
+                       "\"cuda:1\"}");
+    return team;
+}
+
+static gpu_team option_team(lua_State *L, int arg)
 {
     int top = lua_gettop(L);
-    gpu_device *d = arg ? lumat_option_device(L, arg, NULL) : NULL;
+    gpu_team team = {0};
+    if (arg && lua_istable(L, arg) &&
+        lua_getfield(L, arg, "device") == LUA_TTABLE)
+        team = check_devices(L);
+    else
+        team.devices[0] = arg ? lumat_option_device(L, arg, NULL) : NULL;
+    if (team.devices[0] && team.count == 0)
+        team.count = 1;
     lua_settop(L, top);
+    return team;
+}
+
+gpu_team lumat_option_through(lua_State *L, int arg, const gpu_matrix *m)
+{
+    gpu_team team = option_team(L, arg);
     gpu_device *own = gpu_matrix_device(m);
-    if (!d || !own || d == own)
-        return NULL;
+    int stays = team.count == 1 && team.devices[0] == own;
+    if (team.count == 0 || !own || stays)
+        return (gpu_team){0};
+    char names[GPU_TEAM_TEXT];
     if (!gpu_device_is_cpu(own))
         lumat_raise(L,
-                    "device: the matrix lies on %s, and %s computes what lies "
+                    "device: the matrix lies on %s, and %s compute%s what lies "
                     "on the CPU: move it, as in A:to(\"cpu\")",
-                    gpu_device_name(own), gpu_device_name(d));
-    return d;
+                    gpu_device_name(own), gpu_team_text(&team, names),
+                    team.count > 1 ? "" : "s");
+    return team;
 }
 
 /* 1 or 2, as the row has checked; of a vector 1 alone. */

@@ -3,6 +3,7 @@
 #define LUMAT_ARGUMENTS_H
 
 #include "function.h"
+#include "team.h"
 
 /* What a constructor is asked for: (m, n [, options]) or (n [, options]). */
 typedef struct lumat_request {
@@ -50,19 +51,20 @@ void lumat_check_whole(lua_State *L, const char *name, gpu_dtype dtype);
  * arg. */
 gpu_dtype lumat_option_dtype(lua_State *L, int arg, gpu_dtype otherwise);
 gpu_device *lumat_option_device(lua_State *L, int arg, gpu_device *otherwise);
-/* For functions that compute operands of the CPU by another device, too: their
- * options for rows, and the device under `device` of the options at arg, for
- * gpu_compute_through; NULL: where m lies, as where arg is 0. Raises where that
- * is elsewhere. */
-#define LUMAT_OPTION_THROUGH                                                 \
-    {                                                                        \
-        "device", "device", "where A lies",                                  \
-            "\"cuda\", \"cuda:N\": what computes it, in tiles, of operands " \
-            "on the CPU, which may be larger than its memory; the result "   \
-            "lies on the CPU"                                                \
+/* For functions that compute operands of the CPU by other devices, too: their
+ * options for rows, and those under `device` of the options at arg, for
+ * gpu_compute_together; none: where m lies, as where arg is 0. Raises where
+ * that is elsewhere. */
+#define LUMAT_OPTION_THROUGH                                                  \
+    {                                                                         \
+        "device", "device|devices", "where A lies",                           \
+            "\"cuda\", \"cuda:N\": what computes it, in tiles, of operands "  \
+            "on the CPU, which may be larger than its memory; the result "    \
+            "lies on the CPU; {\"cuda:0\", \"cuda:1\"}: both, with tiles of " \
+            "their own"                                                       \
     }
 extern const lumat_option lumat_through_options[];
-gpu_device *lumat_option_through(lua_State *L, int arg, const gpu_matrix *m);
+gpu_team lumat_option_through(lua_State *L, int arg, const gpu_matrix *m);
 /* The number under key of the options at arg. */
 double lumat_option_number(lua_State *L, int arg, const char *key,
                            double otherwise);

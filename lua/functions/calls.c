@@ -185,7 +185,7 @@ static int raise_kind(lua_State *L, const lumat_function *f, lumat_piece name,
 {
     const char *got = lua_isnone(L, index) ? lua_pushliteral(L, "missing")
                                            : lumat_push_brief(L, index);
-    const gpu_sparse *s = lumat_test_sparse(L, index);
+    const gpu_sparse *s = lumat_look_at_sparse(L, index);
     const char *what = lua_pushlstring(L, name.start, name.length);
     const char *expected = lumat_push_kind(L, kind);
     if (s && s->values.storage && is_in(kind, "matrix"))
@@ -197,9 +197,10 @@ static int raise_kind(lua_State *L, const lumat_function *f, lumat_piece name,
 
 static int raise_options(lua_State *L, const lumat_function *f, int index)
 {
-    return lumat_raise(L, "%s: the options are %s, expected a table: write %s",
-                       said(f), lumat_push_brief(L, index),
-                       lumat_push_usage(L, f));
+    return lumat_raise(
+        L, "%s: the options are %s, expected a table: write %s%s%s", said(f),
+        lumat_push_brief(L, index), lumat_push_usage(L, f),
+        f->instead ? "\n  " : "", f->instead ? f->instead : "");
 }
 
 /* Pushes ": did you mean 'line'?" where a string is like one of the kind's
@@ -316,10 +317,11 @@ void lumat_check_options(lua_State *L, int index, const lumat_function *f)
     }
 }
 
-/* Where a picture goes, its file's name alone stands for {file = name}. */
+/* Where a picture goes, its file's name alone, the string at index, stands for
+ * {file = name}. */
 static void take_file_name(lua_State *L, const lumat_function *f, int index)
 {
-    if (lua_type(L, index) != LUA_TSTRING || !lumat_find_option(f, "file", 4))
+    if (!lumat_find_option(f, "file", 4))
         return;
     lua_createtable(L, 0, 1);
     lua_pushvalue(L, index);
@@ -364,10 +366,11 @@ static void raise_more(lua_State *L, const checked *c, int count)
  * at the end are as good as left out. */
 static int check_many(lua_State *L, checked *c, int count)
 {
-    int all = count;
-    while (count > 0 && lua_isnil(L, count))
+    int all = count, type = LUA_TNIL;
+    while (count > 0 && (type = lua_type(L, count)) == LUA_TNIL)
         count--;
-    if (c->from > 0 && count >= c->from && count <= c->to)
+    if (type == LUA_TSTRING && c->from > 0 && count >= c->from &&
+        count <= c->to)
         take_file_name(L, c->row, count);
     for (int i = c->from; i > 0 && i < count; i++)
         if (is_options(L, c, i))
@@ -541,7 +544,7 @@ static int says_more(lua_State *L, const checked *c, const known_form *f,
 {
     if (place > f->count || place > other->count)
         return place <= f->count;
-    return lumat_test_sparse(L, place) && takes_matrix(c, f, place) &&
+    return lumat_look_at_sparse(L, place) && takes_matrix(c, f, place) &&
            !takes_matrix(c, other, place);
 }
 
@@ -640,23 +643,40 @@ static const known_argument *find_argument(lua_State *L, const checked *c,
     return found;
 }
 
-static void check_kinds(lua_State *L, checked *c, int count)
+/* A distributed matrix does by its method what the function does of others: the
+ * results take the arguments' place. */
+static int hand_over(lua_State *L, const lumat_function *f, int count)
+{
+    if (count == 0 || !lumat_is_distributed(L, 1))
+        return 0;
+    lua_getfield(L, 1, f->name);
+    lua_insert(L, 1);
+    lua_call(L, count, LUA_MULTRET);
+    return 1;
+}
+
+/* 0: the call was handed over. */
+static int check_kinds(lua_State *L, checked *c, int count)
 {
     if (!c->forms)
         gather_forms(L, c);
     for (int i = 0; i < c->form_count; i++)
         if (may_fit(L, &c->forms[i].quick, count))
-            return;
+            return 1;
     for (int i = 0; i < c->form_count; i++)
         if (find_misfit(L, c, &c->forms[i], count) == 0)
-            return;
+            return 1;
+    if (hand_over(L, c->row, count))
+        return 0;
     if (c->form_count > 0)
         raise_misfit(L, c, count);
+    return 1;
 }
 
 /* --- calls -------------------------------------------------------------------
  */
 
+/* The row; NULL: the call was handed over, and the stack has its results. */
 static const lumat_function *check_call(lua_State *L)
 {
     checked *c = lua_touserdata(L, lua_upvalueindex(1));
@@ -666,8 +686,7 @@ static const lumat_function *check_call(lua_State *L)
     if (!(has_options && !c->quick.has_options) &&
         may_fit(L, &c->quick, count - has_options))
         return c->row;
-    check_kinds(L, c, count);
-    return c->row;
+    return check_kinds(L, c, count) ? c->row : NULL;
 }
 
 /* A.mean(2) on the way to A:mean(2). */
@@ -686,12 +705,14 @@ static const lumat_function *check_method(lua_State *L)
 
 static int call(lua_State *L)
 {
-    return check_call(L)->call(L);
+    const lumat_function *f = check_call(L);
+    return f ? f->call(L) : lua_gettop(L);
 }
 
 static int call_method(lua_State *L)
 {
-    return check_method(L)->call(L);
+    const lumat_function *f = check_method(L);
+    return f ? f->call(L) : lua_gettop(L);
 }
 
 /* --- functions of Lua -------------------------------------------------------
@@ -741,14 +762,12 @@ static int run_lua(lua_State *L)
 
 static int call_lua(lua_State *L)
 {
-    check_call(L);
-    return run_lua(L);
+    return check_call(L) ? run_lua(L) : lua_gettop(L);
 }
 
 static int call_lua_method(lua_State *L)
 {
-    check_method(L);
-    return run_lua(L);
+    return check_method(L) ? run_lua(L) : lua_gettop(L);
 }
 
 /* --- closures ---------------------------------------------------------------

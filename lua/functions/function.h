@@ -48,6 +48,8 @@ typedef struct lumat_function {
     const lumat_option *options;  /* those that have no common meaning */
     const lumat_option *more;     /* and those of another function */
     const char *usage;            /* where `takes` does not show it best */
+    const char *instead; /* told where something else stands in the place of
+                            the options, as other languages have it */
     /* Called before so many arguments are refused, as too many or for a kind:
      * may raise what was meant. */
     void (*on_mistake)(lua_State *L, const struct lumat_function *f, int count);
@@ -140,6 +142,8 @@ typedef struct lumat_kind {
 lumat_kind lumat_read_kind(lumat_piece text);
 /* Is it a frame? The functions of its kind are the library's in Lua. */
 int lumat_is_frame(lua_State *L, int index);
+/* Is it a matrix that lies on the processes of a pool? */
+int lumat_is_distributed(lua_State *L, int index);
 /* Is the value at index of the kind? */
 int lumat_is_kind(lua_State *L, int index, const lumat_kind *kind);
 /* Pushes "a number or true or false": the kind in words. */

@@ -191,6 +191,7 @@ static lumat_function *push_row(lua_State *L)
                                  .result = text_of(L, 1, "result"),
                                  .group = text_of(L, 1, "group"),
                                  .usage = text_of(L, 1, "usage"),
+                                 .instead = text_of(L, 1, "instead"),
                                  .options = made->options,
                                  .more = find_more(L, 1)};
     lua_getfield(L, 1, "method");

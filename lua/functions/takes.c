@@ -124,7 +124,7 @@ int lumat_next_name(lumat_piece *rest, lumat_piece *name)
 /* Those that mean the same wherever they are taken. */
 static const lumat_option common[] = {
     {"dtype", "dtype", "what default_dtype says",
-     "element type: \"f32\", \"f64\" or \"bool\""},
+     "element type: \"f32\", \"f64\", \"c64\", \"c128\" or \"bool\""},
     {"device", "device", "the default device",
      "where it lives: \"cpu\", \"cuda\" or \"cuda:N\""},
     {"seed", "integer", NULL,

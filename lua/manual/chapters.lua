@@ -24,6 +24,7 @@ local titles = {
     {"Files", "files sessions folders"},
     {"Time and the machine",
         "timing costs devices rates tracing lineage"},
+    {"Many processes", "pools"},
     {"Batch experiments", "experiments"},
     {"The session", "asking settings"},
 }

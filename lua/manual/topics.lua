@@ -45,7 +45,11 @@ topics.experiments = {title = "Experiments", see = "experiment ?results pow2",
     "The same script under mpirun or srun: every rank takes part, with a GPU " ..
     "of its own where there are several, and the first one alone prints. Any " ..
     "other processes started with it, on machines that share its folder, share " ..
-    "the points too. timeout = 60 ends a point after so many seconds, and the " ..
+    "the points too. With launcher = \"srun\" the workers are an array job of " ..
+    "Slurm, whose script is slurm.sh in the run directory: run{launcher = " ..
+    "\"srun\", workers = 64, slurm = {time = \"1:00:00\"}}. The job needs nobody " ..
+    "who looks: Ctrl-C leaves it, the same run looks at it again, and a budget " ..
+    "is each worker's, from its start. timeout = 60 ends a point after so many seconds, and the " ..
     "worker it is in; a run without workers starts one for it. A worker that " ..
     "dies loses what it was at, which another one does; a point that two " ..
     "workers crash in has the status crashed."}

@@ -467,7 +467,7 @@ static int concat(lua_State *L)
     return 1;
 }
 
-/* --- many times: outer, kron, tile ---------------------------------------- */
+/* --- many times: outer, tile, kron ---------------------------------------- */
 
 static int outer(lua_State *L)
 {
@@ -494,65 +494,6 @@ static int64_t multiplied(lua_State *L, const char *name, int64_t size,
         lumat_raise(L, "%s: out of memory: %I times %I are too many", name,
                     (LUAI_UACINT)size, (LUAI_UACINT)times);
     return product;
-}
-
-/* One axis of a Kronecker product of sizes a and b: the parts of A, B and the
- * result that belong to one step. The shorter operand gives a single place a
- * step, the longer one all of its own. */
-typedef struct kron_part {
-    gpu_slice a, b, out;
-} kron_part;
-
-static kron_part kron_step(int64_t a, int64_t b, int64_t i)
-{
-    if (a <= b)
-        return (kron_part){{i, 1, 1}, {0, 1, b}, {i * b, 1, b}};
-    return (kron_part){{0, 1, a}, {i, 1, 1}, {i, b, a}};
-}
-
-/* A part of A times a part of B, broadcast against each other. The views
- * pushed are popped. */
-static void kron_block(lua_State *L, kron_part rows, kron_part cols,
-                       gpu_matrix *out)
-{
-    const gpu_matrix *a = lumat_test_matrix(L, 1), *b = lumat_test_matrix(L, 2);
-    gpu_matrix *x = lumat_new_matrix(L), *y = lumat_new_matrix(L);
-    gpu_matrix *block = lumat_new_matrix(L);
-    lumat_try(L, gpu_view_block(a, rows.a, cols.a, x));
-    lumat_try(L, gpu_view_block(b, rows.b, cols.b, y));
-    lumat_try(L, gpu_view_block(out, rows.out, cols.out, block));
-    gpu_program p;
-    gpu_program_start(&p, 2);
-    gpu_program_add(&p, GPU_OP_mul, 0, 1, 0);
-    const gpu_matrix *in[] = {x, y};
-    lumat_try(L, gpu_map("kron", &p, in, block));
-    gpu_release(x);
-    gpu_release(y);
-    gpu_release(block);
-    lua_pop(L, 3);
-}
-
-static int kron(lua_State *L)
-{
-    if (lumat_has_sparse(L, 2))
-        return lumat_push_sparse_kron(L);
-    gpu_matrix *a = lumat_check_two_axes(L, 1), *b = lumat_check_two_axes(L, 2);
-    int64_t rows = multiplied(L, "kron", a->rows, b->rows);
-    int64_t cols = multiplied(L, "kron", a->cols, b->cols);
-    gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L,
-              gpu_create(out, gpu_matrix_device(a),
-                         gpu_dtype_wider(a->dtype, b->dtype), 2, rows, cols));
-    lumat_account(L, out);
-    if (gpu_size(out) == 0)
-        return 1;
-    int64_t down = a->rows < b->rows ? a->rows : b->rows;
-    int64_t across = a->cols < b->cols ? a->cols : b->cols;
-    for (int64_t i = 0; i < down; i++)
-        for (int64_t j = 0; j < across; j++)
-            kron_block(L, kron_step(a->rows, b->rows, i),
-                       kron_step(a->cols, b->cols, j), out);
-    return 1;
 }
 
 /* Copies within out: what the slices `from` choose to what `to` do. */
@@ -605,6 +546,150 @@ static int tile(lua_State *L)
     lua_pop(L, 1);
     repeat(L, out, 0, m->rows, m->cols);
     repeat(L, out, 1, m->cols, out->rows);
+    return 1;
+}
+
+/* One axis of a Kronecker product of sizes a and b: the parts of A, B and the
+ * result that belong to one step. The shorter operand gives a single place a
+ * step, the longer one all of its own. */
+typedef struct kron_part {
+    gpu_slice a, b, out;
+} kron_part;
+
+static kron_part kron_step(int64_t a, int64_t b, int64_t i)
+{
+    if (a <= b)
+        return (kron_part){{i, 1, 1}, {0, 1, b}, {i * b, 1, b}};
+    return (kron_part){{0, 1, a}, {i, 1, 1}, {i, b, a}};
+}
+
+/* A part of a times a part of b, broadcast against each other. The views
+ * pushed are popped. */
+static void kron_block(lua_State *L, const gpu_matrix *const ab[2],
+                       kron_part rows, kron_part cols, gpu_matrix *out)
+{
+    gpu_matrix *x = lumat_new_matrix(L), *y = lumat_new_matrix(L);
+    gpu_matrix *block = lumat_new_matrix(L);
+    lumat_try(L, gpu_view_block(ab[0], rows.a, cols.a, x));
+    lumat_try(L, gpu_view_block(ab[1], rows.b, cols.b, y));
+    lumat_try(L, gpu_view_block(out, rows.out, cols.out, block));
+    gpu_program p;
+    gpu_program_start(&p, 2);
+    gpu_program_add(&p, GPU_OP_mul, 0, 1, 0);
+    const gpu_matrix *in[] = {x, y};
+    lumat_try(L, gpu_map("kron", &p, in, block));
+    gpu_release(x);
+    gpu_release(y);
+    gpu_release(block);
+    lua_pop(L, 3);
+}
+
+/* Pushes m with each element so many times side by side. */
+static gpu_matrix *push_stretched(lua_State *L, const gpu_matrix *m,
+                                  int64_t times)
+{
+    gpu_matrix *wide = lumat_new_matrix(L), *column = lumat_new_matrix(L);
+    gpu_matrix *many = lumat_push_like(L, m, 2, gpu_size(m), times);
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    lumat_try(L, gpu_reshape(m, 2, gpu_size(m), 1, column));
+    lumat_try(L, gpu_map_over("kron", &p, (const gpu_matrix **)&column, many));
+    lumat_try(L, gpu_reshape(many, 2, m->rows, m->cols * times, wide));
+    gpu_release(column);
+    gpu_release(many);
+    lua_pop(L, 2);
+    return wide;
+}
+
+/* Pushes m so many times side by side. */
+static gpu_matrix *push_repeated(lua_State *L, const gpu_matrix *m,
+                                 int64_t times)
+{
+    gpu_matrix *out = lumat_push_like(L, m, 2, m->rows, m->cols * times);
+    gpu_matrix *first = lumat_new_matrix(L);
+    lumat_try(L, gpu_view_block(out, (gpu_slice){0, 1, m->rows},
+                                (gpu_slice){0, 1, m->cols}, first));
+    lumat_try(L, gpu_copy(m, first));
+    gpu_release(first);
+    lua_pop(L, 1);
+    repeat(L, out, 1, m->cols, out->rows);
+    return out;
+}
+
+/* Whole rows of the result at a time, from operands as wide as these. */
+static void kron_by_rows(lua_State *L, const gpu_matrix *a, const gpu_matrix *b,
+                         gpu_matrix *out)
+{
+    const gpu_matrix *wide[] = {push_stretched(L, a, b->cols),
+                                push_repeated(L, b, a->cols)};
+    gpu_slice all = {0, 1, out->cols};
+    int64_t down = a->rows < b->rows ? a->rows : b->rows;
+    for (int64_t i = 0; i < down; i++)
+        kron_block(L, wide, kron_step(a->rows, b->rows, i),
+                   (kron_part){all, all, all}, out);
+    lua_pop(L, 2);
+}
+
+/* A block at a time, the longer operand by an element of the other, or by one
+ * of its rows where that has more columns. */
+static void kron_by_blocks(lua_State *L, const gpu_matrix *a,
+                           const gpu_matrix *b, gpu_matrix *out)
+{
+    const gpu_matrix *ab[] = {a, b};
+    int64_t down = a->rows < b->rows ? a->rows : b->rows;
+    int64_t across = a->cols < b->cols ? a->cols : b->cols;
+    for (int64_t i = 0; i < down; i++)
+        for (int64_t j = 0; j < across; j++)
+            kron_block(L, ab, kron_step(a->rows, b->rows, i),
+                       kron_step(a->cols, b->cols, j), out);
+}
+
+/* Has the vectors at 1 and 2 as columns in their place. */
+static void make_columns(lua_State *L)
+{
+    for (int i = 1; i <= 2; i++) {
+        const gpu_matrix *v = lumat_check_matrix(L, i);
+        lumat_try(L, gpu_reshape(v, 2, v->rows, 1, lumat_new_matrix(L)));
+        lua_replace(L, i);
+    }
+}
+
+static int is_vector(lua_State *L, int index)
+{
+    const gpu_matrix *m = lumat_test_matrix(L, index);
+    return m && m->storage && m->ndim == 1;
+}
+
+static int kron(lua_State *L)
+{
+    enum { LARGE = 1 << 16 }; /* elements of a block that is worth a step */
+    if (lumat_has_sparse(L, 2))
+        return lumat_push_sparse_kron(L);
+    if (is_vector(L, 1) && is_vector(L, 2)) {
+        make_columns(L);
+        kron(L);
+        const gpu_matrix *column = lumat_test_matrix(L, -1);
+        lumat_try(L,
+                  gpu_reshape(column, 1, column->rows, 1, lumat_new_matrix(L)));
+        return 1;
+    }
+    gpu_matrix *a = lumat_check_two_axes(L, 1), *b = lumat_check_two_axes(L, 2);
+    int64_t rows = multiplied(L, "kron", a->rows, b->rows);
+    int64_t cols = multiplied(L, "kron", a->cols, b->cols);
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L,
+              gpu_create(out, gpu_matrix_device(a),
+                         gpu_dtype_wider(a->dtype, b->dtype), 2, rows, cols));
+    lumat_account(L, out);
+    if (gpu_size(out) == 0)
+        return 1;
+    int64_t block = (a->rows > b->rows ? a->rows : b->rows) *
+                    (a->cols > b->cols ? a->cols : b->cols);
+    int64_t across = a->cols < b->cols ? a->cols : b->cols;
+    if (block < LARGE && across > 1)
+        kron_by_rows(L, a, b, out);
+    else
+        kron_by_blocks(L, a, b, out);
     return 1;
 }
 
@@ -696,9 +781,8 @@ static const lumat_function functions[] = {
      "Every x[i] times every y[j].", "outer(vec{1, 2}, vec{3, 4})",
      "{{3, 4}, {6, 8}}", .group = "outer"},
     {"kron", kron, 1, "A: matrix|sparse, B: matrix|sparse", "same",
-     "Kronecker product: B scaled by every element of A. Of a sparse matrix "
-     "and "
-     "any other it is sparse.",
+     "Kronecker product: B scaled by every element of A; of two vectors a "
+     "vector. Of a sparse matrix and any other it is sparse.",
      "kron(mat{{1, 2}}, mat{{1}, {10}})", "{{1, 2}, {10, 20}}",
      .group = "outer"},
     {"tile", tile, 1, "A: matrix, m: size [, n: size]", "matrix",

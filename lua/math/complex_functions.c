@@ -72,6 +72,13 @@ static int push_number(lua_State *L, gpu_op op, const gpu_operand *in)
     return push_result(L, op, gpu_complex_evaluate(op, in), is_complex);
 }
 
+static void push_function(lua_State *L, const char *name)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
+    lua_getfield(L, -1, name);
+    lua_remove(L, -2);
+}
+
 /* log(x, base): that of x, or of both, divided. */
 static int push_logarithm(lua_State *L, gpu_matrix *out)
 {
@@ -81,9 +88,7 @@ static int push_logarithm(lua_State *L, gpu_matrix *out)
         return lumat_push_complex_op(L, base == 2 ? GPU_OP_log2 : GPU_OP_log10,
                                      1, out);
     for (int i = 1; i <= 2; i++) {
-        lua_getfield(L, LUA_REGISTRYINDEX, "lumat.functions");
-        lua_getfield(L, -1, "log");
-        lua_remove(L, -2);
+        push_function(L, "log");
         if (lumat_test_matrix(L, i) || lumat_test_complex(L, i)) {
             lua_pushvalue(L, i);
         } else {
@@ -99,10 +104,39 @@ static int push_logarithm(lua_State *L, gpu_matrix *out)
     return lumat_push_complex_op(L, GPU_OP_div, 2, out);
 }
 
+/* round(z [, digits]), of the real and the imaginary part. */
+static int push_rounded(lua_State *L, int count, gpu_matrix *out)
+{
+    static const char *const parts[] = {"real", "imag"};
+    push_function(L, "complex");
+    for (int i = 0; i < 2; i++) {
+        push_function(L, "round");
+        push_function(L, parts[i]);
+        lua_pushvalue(L, 1);
+        lua_call(L, 1, 1);
+        for (int k = 2; k <= count; k++)
+            lua_pushvalue(L, k);
+        lua_call(L, count, 1);
+    }
+    lua_call(L, 2, 1);
+    const gpu_matrix *m = lumat_test_matrix(L, -1);
+    gpu_complex z;
+    if (!out)
+        return 1;
+    if (m)
+        lumat_try(L, gpu_copy(m, out));
+    else if (lumat_take_complex(L, -1, &z))
+        lumat_try(L, gpu_complex_fill(out, z));
+    lua_pop(L, 1);
+    return 1;
+}
+
 int lumat_push_complex_op(lua_State *L, gpu_op op, int count, gpu_matrix *out)
 {
     gpu_operand in[3] = {{.matrix = NULL}};
     int arity = gpu_op_arity(op), matrices = 0, created = !out;
+    if (op == GPU_OP_round)
+        return push_rounded(L, count, out);
     if (count > arity && op == GPU_OP_log)
         return push_logarithm(L, out);
     if (count > arity)
@@ -150,7 +184,7 @@ static void check_part(lua_State *L, int arg)
 {
     const gpu_matrix *m = lumat_test_matrix(L, arg);
     gpu_complex number;
-    if (m || lumat_test_sparse(L, arg))
+    if (m || lumat_look_at_sparse(L, arg))
         lumat_check_matrix(L, arg);
     else if (!lua_isnil(L, arg) && !lumat_take_complex(L, arg, &number))
         lumat_refuse_kind(L, arg);

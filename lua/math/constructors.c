@@ -92,6 +92,21 @@ static int put_element(lua_State *L, const lumat_request *r, void *data,
     return 1;
 }
 
+/* The same of a real number, which most are; 0: it is none, or goes to another
+ * type, and is still there. */
+static inline int put_real(lua_State *L, void *data, gpu_dtype dtype,
+                           int64_t at, int type)
+{
+    if (type != LUA_TNUMBER || (dtype != GPU_F32 && dtype != GPU_F64))
+        return 0;
+    if (dtype == GPU_F64)
+        ((double *)data)[at] = lua_tonumber(L, -1);
+    else
+        ((float *)data)[at] = (float)lua_tonumber(L, -1);
+    lua_pop(L, 1);
+    return 1;
+}
+
 /* Row-major elements of the table, in `few` where there is room, or else in
  * memory the collector owns; NULL: one of them wants another type. */
 static void *push_elements(lua_State *L, int table, lumat_request *r,
@@ -102,14 +117,15 @@ static void *push_elements(lua_State *L, int table, lumat_request *r,
     if (n > FEW)
         data = lua_newuserdatauv(L, (size_t)n * gpu_dtype_size(r->dtype), 0);
     for (int64_t i = 0; i < r->rows; i++) {
-        lumat_poll(L, i);
-        lua_rawgeti(L, table, i + 1);
+        lumat_look(L);
+        int type = lua_rawgeti(L, table, i + 1);
         if (r->ndim == 1) {
-            if (!put_element(L, r, data, i, i + 1, 0))
+            if (!put_real(L, data, r->dtype, i, type) &&
+                !put_element(L, r, data, i, i + 1, 0))
                 return NULL;
             continue;
         }
-        if (!lua_istable(L, -1))
+        if (type != LUA_TTABLE)
             lumat_raise(L, "%s: row %I is a %s, not a table", r->name,
                         (LUAI_UACINT)i + 1, lumat_kind_of(L, -1));
         if ((int64_t)lua_rawlen(L, -1) != r->cols)
@@ -118,9 +134,11 @@ static void *push_elements(lua_State *L, int table, lumat_request *r,
                         r->name, (LUAI_UACINT)r->cols, (LUAI_UACINT)i + 1,
                         (LUAI_UACINT)lua_rawlen(L, -1));
         for (int64_t j = 0; j < r->cols; j++) {
-            lumat_poll(L, j);
-            lua_rawgeti(L, -1, j + 1);
-            if (!put_element(L, r, data, i * r->cols + j, i + 1, j + 1))
+            int64_t at = i * r->cols + j;
+            lumat_look(L);
+            type = lua_rawgeti(L, -1, j + 1);
+            if (!put_real(L, data, r->dtype, at, type) &&
+                !put_element(L, r, data, at, i + 1, j + 1))
                 return NULL;
         }
         lua_pop(L, 1);
@@ -128,27 +146,21 @@ static void *push_elements(lua_State *L, int table, lumat_request *r,
     return data;
 }
 
-/* Is the first element of the (nested) table a boolean? */
-static int starts_with_boolean(lua_State *L, int table, int nested)
-{
-    int top = lua_gettop(L);
-    lua_rawgeti(L, table, 1);
-    if (nested && lua_istable(L, -1))
-        lua_rawgeti(L, -1, 1);
-    int is_boolean = lua_isboolean(L, -1);
-    lua_settop(L, top);
-    return is_boolean;
-}
-
-static void measure_table(lua_State *L, int table, lumat_request *r)
+/* Fills in the shape; returns the Lua type of the (nested) table's first
+ * element, LUA_TNIL where there is none. */
+static int measure_table(lua_State *L, int table, lumat_request *r)
 {
     r->rows = (int64_t)lua_rawlen(L, table);
-    r->cols = 1;
-    lua_rawgeti(L, table, 1);
-    r->ndim = lua_istable(L, -1) ? 2 : 1;
-    if (r->ndim == 2)
+    r->cols = r->ndim = 1;
+    int type = lua_rawgeti(L, table, 1);
+    if (type == LUA_TTABLE) {
+        r->ndim = 2;
         r->cols = (int64_t)lua_rawlen(L, -1);
+        type = lua_rawgeti(L, -1, 1);
+        lua_pop(L, 1);
+    }
     lua_pop(L, 1);
+    return type;
 }
 
 static gpu_matrix *from_request(lua_State *L, int table, lumat_request *r)
@@ -181,7 +193,7 @@ static int from_table(lua_State *L, int ndim)
 {
     lumat_request r = {.name = ndim == 2 ? "mat" : "vec",
                        .device = lumat_option_device(L, 2, NULL)};
-    measure_table(L, 1, &r);
+    int type = measure_table(L, 1, &r);
     if (ndim == 1 && r.ndim == 2)
         lumat_raise(L, "vec: element 1 is a table; matrices are made with "
                        "mat{{1, 2}, {3, 4}}");
@@ -194,7 +206,7 @@ static int from_table(lua_State *L, int ndim)
         r.cols = 0;
     r.ndim = ndim;
     gpu_dtype natural = lumat_default_dtype(L);
-    if (starts_with_boolean(L, 1, ndim == 2))
+    if (type == LUA_TBOOLEAN)
         natural = GPU_BOOL;
     r.dtype = lumat_option_dtype(L, 2, GPU_ALL_DTYPES);
     r.may_be_complex = r.dtype == GPU_ALL_DTYPES;

@@ -14,6 +14,7 @@
  *       "max" "min" "count" "spread" and, of ordered rows on the CPU, "median".
  *   window(kind, X, axis, length, first, count)  see gpu_window. Kinds: "mean"
  *       "min" "max" "var" "median". */
+#include "arguments.h"
 #include "math_functions.h"
 #include "op_list.h"
 #include "value.h"
@@ -72,20 +73,46 @@ static int group(lua_State *L)
     return 2;
 }
 
-/* runs(sorted, has_values, has_starts): values and starts of runs, those that
- * are wanted: see gpu_find_runs. */
+/* runs(sorted, has_values, has_starts, has_lengths): values, starts and lengths
+ * of runs, those that are wanted: see gpu_find_runs. */
 static int runs(lua_State *L)
 {
-    gpu_matrix *sorted = lumat_check_matrix(L, 1);
-    int has_values = lua_toboolean(L, 2), has_starts = lua_toboolean(L, 3);
-    gpu_matrix *values = has_values ? lumat_new_matrix(L) : NULL;
-    gpu_matrix *starts = has_starts ? lumat_new_matrix(L) : NULL;
-    lumat_try(L, gpu_find_runs(sorted, values, starts));
-    if (values)
-        lumat_account(L, values);
-    if (starts)
-        lumat_account(L, starts);
-    return has_values + has_starts;
+    enum { RESULTS = 3 };
+    gpu_matrix *sorted = lumat_check_matrix(L, 1), *result[RESULTS];
+    int count = 0;
+    for (int i = 0; i < RESULTS; i++)
+        result[i] = lua_toboolean(L, 2 + i) ? lumat_new_matrix(L) : NULL;
+    lumat_try(L, gpu_find_runs(sorted, result[0], result[1], result[2]));
+    for (int i = 0; i < RESULTS; i++)
+        if (result[i]) {
+            lumat_account(L, result[i]);
+            count++;
+        }
+    return count;
+}
+
+/* sort_first(A, axis, k, descending, has_places): the first k elements of each
+ * line as sort has them, and their places, from 1; nothing where this is no
+ * faster than a sort. */
+static int sort_first(lua_State *L)
+{
+    gpu_matrix *m = lumat_check_matrix(L, 1);
+    int axis = (int)luaL_checkinteger(L, 2);
+    int64_t k = lumat_check_size(L, 3);
+    int descending = lua_toboolean(L, 4), has_places = lua_toboolean(L, 5);
+    gpu_matrix *out = lumat_new_matrix(L), *order = NULL;
+    if (has_places)
+        order = lumat_new_matrix(L);
+    gpu_status status = gpu_sort_first(m, axis, descending, k, out, order);
+    if (status == GPU_UNSUPPORTED)
+        return 0;
+    lumat_try(L, status);
+    lumat_account(L, out);
+    if (!order)
+        return 1;
+    lumat_count_from_one(L, "topk", order, order);
+    lumat_account(L, order);
+    return 2;
 }
 
 /* groups_present(codes, first, groups): a mask of which have a row. */
@@ -176,16 +203,13 @@ static int window(lua_State *L)
 
 void lumat_open_data_steps(lua_State *L)
 {
-    static const luaL_Reg steps[] = {{"search", search},
-                                     {"is_sorted", is_sorted},
-                                     {"group", group},
-                                     {"groups_present", groups_present},
-                                     {"runs", runs},
-                                     {"fold", fold},
-                                     {"fold_ordered", fold_ordered},
-                                     {"window", window},
-                                     {"even_bins", even_bins},
-                                     {NULL, NULL}};
+    static const luaL_Reg steps[] = {
+        {"search", search}, {"is_sorted", is_sorted},
+        {"group", group},   {"groups_present", groups_present},
+        {"runs", runs},     {"sort_first", sort_first},
+        {"fold", fold},     {"fold_ordered", fold_ordered},
+        {"window", window}, {"even_bins", even_bins},
+        {NULL, NULL}};
     luaL_newlib(L, steps);
     lumat_set_required(L, "data_steps");
 }

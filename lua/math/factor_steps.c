@@ -1,6 +1,7 @@
 /* The steps of factorisations, for lua/std/lazy/factors.lua, which makes of
  * them what users see. Arguments are those it gives: only what depends on
  * elements is looked at here. */
+#include "cancellation.h"
 #include "complex_numbers.h"
 #include "math_functions.h"
 #include "op_list.h"
@@ -359,6 +360,13 @@ static int batch(lua_State *L)
     return singular > 0 ? push_trouble(L, singular) : 1;
 }
 
+/* is_dry(): is nothing computed, as in cost(f)? */
+static int is_dry(lua_State *L)
+{
+    lua_pushboolean(L, gpu_is_dry());
+    return 1;
+}
+
 /* warns(): would a warning be heard? */
 static int warns(lua_State *L)
 {
@@ -366,15 +374,74 @@ static int warns(lua_State *L)
     return 1;
 }
 
-/* warn_if_poor(dtype, rcond): of solve's matrix */
+/* |(L L.T)^-1| in the 1-norm is at most what this returns, x being L's columns:
+ * the sizes of the inverse's elements are at most those that the same has of L
+ * with every element below the diagonal minus its size. y: room for n. Source:
+ * Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter 8. */
+#define BOUND_INVERSE(name, type)                                         \
+    static double name(lua_State *L, const type *x, int64_t n, double *y) \
+    {                                                                     \
+        double most = 0, total = 0;                                       \
+        for (int64_t i = 0; i < n; i++)                                   \
+            y[i] = 1;                                                     \
+        for (int64_t j = 0; j < n; j++) {                                 \
+            const type *column = x + j * n;                               \
+            double value = y[j] /= fabs((double)column[j]);               \
+            lumat_look(L);                                                \
+            for (int64_t i = j + 1; i < n; i++)                           \
+                y[i] += fabs((double)column[i]) * value;                  \
+        }                                                                 \
+        for (int64_t j = n - 1; j >= 0; j--) {                            \
+            const type *column = x + j * n;                               \
+            double sum = y[j];                                            \
+            lumat_look(L);                                                \
+            for (int64_t i = j + 1; i < n; i++)                           \
+                sum += fabs((double)column[i]) * y[i];                    \
+            y[j] = sum / fabs((double)column[j]);                         \
+            most = fmax(most, y[j]);                                      \
+            total += y[j];                                                \
+        }                                                                 \
+        return isfinite(total) ? most : INFINITY;                         \
+    }
+BOUND_INVERSE(bound_inverse_f32, float)
+BOUND_INVERSE(bound_inverse_f64, double)
+
+/* inverse_bound(L): no less than the 1-norm of the inverse of L L.T, for a
+ * lower triangle that lies by columns on the CPU; of others nothing. */
+static int inverse_bound(lua_State *L)
+{
+    gpu_matrix *l = lumat_check_matrix(L, 1), columns;
+    const void *x;
+    if (gpu_is_dry() || (l->dtype != GPU_F32 && l->dtype != GPU_F64) ||
+        !gpu_device_is_cpu(gpu_matrix_device(l)))
+        return 0;
+    double *y = lua_newuserdatauv(L, (size_t)l->rows * sizeof *y, 0);
+    gpu_view_transposed(l, &columns);
+    int lies_so = gpu_is_contiguous(&columns);
+    gpu_status status =
+        lies_so ? gpu_look_at_bytes(&columns, NULL, &x) : GPU_OK;
+    gpu_release(&columns);
+    lumat_try(L, status);
+    if (!lies_so)
+        return 0;
+    lua_pushnumber(L, l->dtype == GPU_F32
+                          ? bound_inverse_f32(L, x, l->rows, y)
+                          : bound_inverse_f64(L, x, l->rows, y));
+    return 1;
+}
+
+/* warn_if_poor(A or dtype, rcond): of solve's matrix, of a sparse one its
+ * dtype */
 static int warn_if_poor(lua_State *L)
 {
-    gpu_dtype type = GPU_F32;
-    gpu_dtype_find(luaL_checkstring(L, 1), &type);
+    const gpu_matrix *a = lumat_test_matrix(L, 1);
+    gpu_dtype type = a ? a->dtype : GPU_F32;
+    if (!a)
+        gpu_dtype_find(luaL_checkstring(L, 1), &type);
     double unit = gpu_dtype_of_parts(type) == GPU_F64 ? 0x1p-52 : 0x1p-23;
     double rcond = luaL_checknumber(L, 2);
     gpu_condition c = {.rcond = rcond, .is_poor = rcond < 10 * unit};
-    lumat_warn_if_poor(L, "solve", type, &c);
+    lumat_warn_if_poor(L, "solve", a, type, &c);
     return 0;
 }
 
@@ -410,17 +477,83 @@ static gpu_status survey_complex(const gpu_matrix *a, int is_wanted,
     return status;
 }
 
+int lumat_find_odd(lua_State *L, const gpu_matrix *m, int64_t *row,
+                   int64_t *col)
+{
+    gpu_survey s;
+    if (gpu_is_dry() || gpu_size(m) == 0)
+        return 0;
+    lumat_try(L, gpu_is_complex(m) ? survey_complex(m, 0, &s)
+                                   : gpu_take_survey(m, &s));
+    *row = s.odd_at / m->cols;
+    *col = s.odd_at % m->cols;
+    return s.odd_at >= 0;
+}
+
+/* Are all elements finite? Then a sum of them is, in f64, but where those of
+ * f64 are so large that it overflows: 0 is not known. */
+static gpu_status is_finite(const gpu_matrix *a, int *out)
+{
+    double sum = 0;
+    gpu_program p;
+    gpu_program_start(&p, 1);
+    p.reduction = GPU_REDUCE_sum;
+    *out = 1;
+    for (int i = 0; i <= gpu_is_complex(a) && *out; i++) {
+        gpu_matrix part;
+        gpu_view_part(a, i ? GPU_IMAGINARY_PART : GPU_REAL_PART, &part);
+        if (i == 0 && gpu_is_complex(a) && part.col_stride == 2) {
+            part.cols *= 2; /* both parts, which take turns */
+            part.col_stride = 1;
+            i = 1;
+        }
+        const gpu_matrix *in = &part;
+        gpu_status status = gpu_reduce_all("look", &p, &in, &sum);
+        gpu_release(&part);
+        if (status != GPU_OK)
+            return status;
+        *out = isfinite(sum);
+    }
+    return GPU_OK;
+}
+
+/* Is it known at once that look(A, for_symmetry) finds nothing? On a CPU that
+ * takes a fraction of a survey's time. */
+static gpu_status is_fine(const gpu_matrix *a, int for_symmetry, int *out)
+{
+    *out = 0;
+    if (!gpu_device_is_cpu(gpu_matrix_device(a)) || a->dtype == GPU_BOOL ||
+        (for_symmetry && !gpu_is_contiguous(a)))
+        return GPU_OK;
+    gpu_status status = is_finite(a, out);
+    if (status == GPU_OK && *out && for_symmetry && a->rows == a->cols) {
+        gpu_structure found;
+        status = gpu_find_structure(a, &found);
+        *out = found.is_symmetric;
+    }
+    return status;
+}
+
 /* look(A, for_symmetry): where the first NaN or Inf is, row and column, or
- * nothing; then the largest |a_ij - a_ji| of a square matrix, of a complex one
- * of |a_ij - conj(a_ji)|, each part by itself, and the largest |a_ij|. In a dry
- * run nothing. */
+ * nothing; then, for symmetry, the largest |a_ij - a_ji| of a square matrix, of
+ * a complex one of |a_ij - conj(a_ji)|, each part by itself, and the largest
+ * |a_ij|, which is not told where the other is 0. In a dry run nothing. */
 static int look(lua_State *L)
 {
     gpu_survey s;
     gpu_matrix *a = lumat_check_matrix(L, 1);
+    int for_symmetry = lua_toboolean(L, 2), fine;
     if (gpu_is_dry() || gpu_size(a) == 0)
         return 0;
-    lumat_try(L, gpu_is_complex(a) ? survey_complex(a, lua_toboolean(L, 2), &s)
+    lumat_try(L, is_fine(a, for_symmetry, &fine));
+    if (fine) {
+        lua_pushnil(L);
+        lua_pushnil(L);
+        lua_pushnumber(L, 0);
+        lua_pushnumber(L, 0);
+        return 4;
+    }
+    lumat_try(L, gpu_is_complex(a) ? survey_complex(a, for_symmetry, &s)
                                    : gpu_take_survey(a, &s));
     lua_pushnil(L);
     lua_pushnil(L);
@@ -457,7 +590,9 @@ void lumat_open_factor_steps(lua_State *L)
                                    {"band", band},
                                    {"general", general},
                                    {"batch", batch},
+                                   {"is_dry", is_dry},
                                    {"warns", warns},
+                                   {"inverse_bound", inverse_bound},
                                    {"warn_if_poor", warn_if_poor},
                                    {NULL, NULL}};
     luaL_newlib(L, own);

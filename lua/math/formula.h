@@ -3,6 +3,7 @@
 #ifndef LUMAT_FORMULA_H
 #define LUMAT_FORMULA_H
 
+#include "team.h"
 #include "value.h"
 
 enum { LUMAT_MOST_VALUES = 1024, LUMAT_HINDRANCE = 200 };
@@ -50,10 +51,10 @@ void lumat_know_math(lua_State *L);
 
 /* Pushes a matrix of that type and shape, the values of the formula for the
  * arguments from first on, and returns it. One program where it fits one, else
- * parts of it one after the other; where through is not NULL by that device. */
+ * parts of it one after the other; where through has devices by these. */
 gpu_matrix *lumat_run_formula(lua_State *L, const lumat_formula *formula,
                               int first, int count, const gpu_matrix *shape,
-                              gpu_dtype dtype, gpu_device *through);
+                              gpu_dtype dtype, gpu_team through);
 
 /* The operation whose function is at index; -1: it is none. */
 int lumat_op_at(lua_State *L, int index);

@@ -535,17 +535,19 @@ void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
 int lumat_names_element(lua_State *L, const gpu_matrix *m, int key,
                         lua_Integer place[2])
 {
-    int n = m->ndim, inside = (int)lua_rawlen(L, key) == n, pushed = 0;
+    if ((int)lua_rawlen(L, key) != m->ndim)
+        return 0;
     place[1] = 0;
-    for (int k = 0; k < n && inside; k++, pushed++) {
-        int exact = 0;
-        if (lua_rawgeti(L, key, k + 1) == LUA_TNUMBER)
-            place[k] = lua_tointegerx(L, -1, &exact) - 1;
-        inside =
-            exact && place[k] >= 0 && place[k] < (k == 0 ? m->rows : m->cols);
+    for (int k = 0; k < m->ndim; k++) {
+        int exact = 0, type = lua_rawgeti(L, key, k + 1);
+        place[k] = lua_tointegerx(L, -1, &exact) - 1;
+        if (!exact || type != LUA_TNUMBER || place[k] < 0 ||
+            place[k] >= (k == 0 ? m->rows : m->cols)) {
+            lua_pop(L, k + 1);
+            return 0;
+        }
     }
-    lua_pop(L, pushed);
-    return inside;
+    return 1;
 }
 
 void lumat_string_parts(lua_State *L, const gpu_matrix *m, int key,
@@ -902,7 +904,7 @@ static int index_matrix(lua_State *L, const gpu_matrix *m,
 
 int lumat_bad_key(lua_State *L, int key)
 {
-    if (lumat_test_sparse(L, key))
+    if (lumat_look_at_sparse(L, key))
         return lumat_raise(L,
                            "index: a sparse mask chooses elements of a sparse "
                            "matrix: of a dense one write full(%s):ne(0)",

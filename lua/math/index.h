@@ -23,7 +23,8 @@ void lumat_table_parts(lua_State *L, const gpu_matrix *m, int key,
 void lumat_string_parts(lua_State *L, const gpu_matrix *m, int key,
                         lumat_part out[2]);
 /* Is the table at key the place of one element, its numbers counted from the
- * start? Then place gets them, from 0; lumat_table_parts takes all others. */
+ * start? Then place gets them, from 0, and the numbers stay pushed;
+ * lumat_table_parts takes all others. */
 int lumat_names_element(lua_State *L, const gpu_matrix *m, int key,
                         lua_Integer place[2]);
 /* Could the string be a slice, rather than a name? */

@@ -17,9 +17,26 @@ static gpu_condition *wanted(gpu_condition *condition)
     return lumat_warns() ? condition : NULL;
 }
 
-void lumat_warn_if_poor(lua_State *L, const char *operation, gpu_dtype type,
+/* Warns of m's first element that is no finite number; 0: there is none. */
+static int warn_if_odd(lua_State *L, const char *operation, const gpu_matrix *m)
+{
+    int64_t row, col;
+    gpu_complex value;
+    if (!lumat_find_odd(L, m, &row, &col))
+        return 0;
+    lumat_try(L, gpu_complex_get(m, row, col, &value));
+    lumat_warn(L, operation, "A[{%lld, %lld}] is %s", (long long)row + 1,
+               (long long)col + 1,
+               isnan(value.re) || isnan(value.im) ? "NaN" : "Inf");
+    return 1;
+}
+
+void lumat_warn_if_poor(lua_State *L, const char *operation,
+                        const gpu_matrix *m, gpu_dtype type,
                         const gpu_condition *c)
 {
+    if (m && !(c->rcond > 0) && lumat_warns() && warn_if_odd(L, operation, m))
+        return;
     int is_f64 = gpu_dtype_of_parts(type) == GPU_F64, digits = is_f64 ? 16 : 7;
     if (!c->is_poor)
         return;
@@ -36,6 +53,12 @@ void lumat_warn_if_poor(lua_State *L, const char *operation, gpu_dtype type,
                         "  A + s * eye(n) with a small s is a regular matrix"
                : type == GPU_C64 ? "A:c128() has 16"
                                  : "A:f64() has 16");
+}
+
+/* Raises that the matrix at index is singular, with what helps. */
+static int raise_singular(lua_State *L, const char *helps)
+{
+    return lumat_raise(L, "%s; %s", gpu_message(), helps);
 }
 
 /* --- powers --------------------------------------------------------------- */
@@ -100,10 +123,12 @@ static void push_inverse(lua_State *L, int index)
         const char *what = strchr(gpu_message(), ':');
         what = lua_pushstring(L, what ? what : ": the matrix is singular");
         gpu_fail(GPU_SINGULAR, "inv%s", what);
+        raise_singular(L, "pinv(A) is its pseudo-inverse");
     }
     lumat_try(L, status);
     lumat_account(L, out);
-    lumat_warn_if_poor(L, "inv", out->dtype, &condition);
+    lumat_warn_if_poor(L, "inv", lumat_test_matrix(L, index), out->dtype,
+                       &condition);
 }
 
 /* Of what is no whole number: see lua/std/lazy/matrix_functions.lua. */
@@ -185,15 +210,18 @@ static int may_have_structure(lua_State *L, const gpu_matrix *a)
 
 static int solve(lua_State *L)
 {
-    if (lumat_test_sparse(L, 1))
+    if (lumat_look_at_sparse(L, 1))
         return solve_by_kind(L, "sparse_systems");
     gpu_matrix *a = lumat_check_matrix(L, 1), *b = lumat_check_matrix(L, 2);
     int is_rectangular = a->ndim == 2 && a->rows != a->cols;
     if (a->rows == b->rows &&
         (lua_istable(L, 3) || is_rectangular || may_have_structure(L, a)))
         return solve_by_kind(L, "systems");
-    if (is_rectangular)
+    if (is_rectangular) {
+        gpu_fail(GPU_SHAPE, "solve: %s has %lld rows, the right side %s",
+                 gpu_shape_text(a), (long long)a->rows, gpu_shape_text(b));
         return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_ROWS);
+    }
     gpu_matrix *out = lumat_new_matrix(L);
     gpu_condition condition;
     gpu_status status = gpu_solve(a, b, out, wanted(&condition));
@@ -201,9 +229,12 @@ static int solve(lua_State *L)
         return lumat_raise_shape(L, 1);
     if (status == GPU_SHAPE)
         return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_ROWS);
+    if (status == GPU_SINGULAR)
+        return raise_singular(L, "lstsq(A, b) finds the shortest x of those "
+                                 "that come nearest");
     lumat_try(L, status);
     lumat_account(L, out);
-    lumat_warn_if_poor(L, "solve", out->dtype, &condition);
+    lumat_warn_if_poor(L, "solve", a, out->dtype, &condition);
     return 1;
 }
 
@@ -273,9 +304,11 @@ static const lumat_function functions[] = {
      "any other square one "
      "(LU with partial pivoting; small ones always); for a rectangular one the "
      "X that is nearest, as of lstsq(A, B). With batch=k there are k systems, "
-     "the A and the B below each other. A GPU solves large general f64 systems "
-     "by f32 factors, where A allows it, and refines X until it is as good as "
-     "a direct solution. With info also a table: kind, rcond, error (the "
+     "the A and the B below each other; a GPU solves those of up to 128 rows "
+     "(c128: 64) at once, larger ones one by one, and large general f64 "
+     "systems "
+     "by f32 factors, where A allows it, refining X until it is as good as a "
+     "direct solution. With info also a table: kind, rcond, error (the "
      "backward error of X), and method and steps of a general one. A sparse "
      "system is solved on the CPU in f64, which one on a GPU is copied to: "
      "diagonal and triangular ones by substitution, banded ones by LAPACK, "

@@ -21,7 +21,8 @@ typedef struct running {
     lua_State *L;
     const lumat_formula *f;
     const gpu_matrix *shape; /* of all that is computed */
-    gpu_device *device, *through;
+    gpu_device *device;
+    gpu_team through;
     gpu_matrix *made[LUMAT_MOST_VALUES];
 } running;
 
@@ -161,9 +162,9 @@ static gpu_matrix *run_part(running *r, int v, const part *p, gpu_dtype dtype)
         made_type(p, &program, in) != dtype)
         lumat_try(L,
                   gpu_create(out, r->device, dtype, s->ndim, s->rows, s->cols));
-    gpu_device *before = gpu_compute_through(r->through);
+    gpu_team before = gpu_compute_together(r->through);
     gpu_status status = gpu_map(name_of(&program), &program, in, out);
-    gpu_compute_through(before);
+    gpu_compute_together(before);
     lumat_try(L, status);
     lumat_account(L, out);
     r->made[v] = out;
@@ -192,7 +193,7 @@ static void shorten(running *r, int v)
 
 gpu_matrix *lumat_run_formula(lua_State *L, const lumat_formula *formula,
                               int first, int count, const gpu_matrix *shape,
-                              gpu_dtype dtype, gpu_device *through)
+                              gpu_dtype dtype, gpu_team through)
 {
     running *r = lua_newuserdatauv(L, sizeof *r, 0);
     int top = lua_gettop(L);
@@ -231,7 +232,7 @@ typedef struct mapping {
     gpu_matrix shape;
     gpu_dtype dtype;
     gpu_device *device;
-    gpu_device *through; /* see lumat_option_through */
+    gpu_team through; /* see lumat_option_through */
 } mapping;
 
 static void store(void *data, gpu_dtype dtype, int64_t at, lua_State *L)
@@ -329,7 +330,7 @@ static const gpu_matrix *check_operand(lua_State *L, int index)
     if (m && gpu_is_complex(m))
         lumat_raise(L, "map: is of real numbers: write operations of complex "
                        "matrices as they are, as in A %% A + 1");
-    if (m || lumat_test_sparse(L, index))
+    if (m || lumat_look_at_sparse(L, index))
         return lumat_check_matrix(L, index);
     if (lua_type(L, index) != LUA_TNUMBER && !lua_isboolean(L, index))
         lumat_raise(L,
@@ -371,7 +372,8 @@ static void take_shape(lua_State *L, mapping *m, int first, int index)
 /* Matrices can be called, too, but as A(i, j). */
 static void check_function(lua_State *L, int index)
 {
-    int is_matrix = lumat_test_matrix(L, index) || lumat_test_sparse(L, index);
+    int is_matrix =
+        lumat_test_matrix(L, index) || lumat_look_at_sparse(L, index);
     if (lua_type(L, index) == LUA_TFUNCTION)
         return;
     if (!is_matrix && luaL_getmetafield(L, index, "__call") != LUA_TNIL)
@@ -424,15 +426,15 @@ static int map(lua_State *L)
 {
     mapping m = check_mapping(L);
     int64_t elements = m.shape.rows * m.shape.cols;
-    int is_small =
-        elements < LEAST_READ && gpu_device_is_cpu(m.device) && !m.through;
+    int is_small = elements < LEAST_READ && gpu_device_is_cpu(m.device) &&
+                   m.through.count == 0;
     if (!is_small) {
         lumat_formula *f = lua_newuserdatauv(L, sizeof *f, 0);
         if (lumat_read_formula(L, m.f, 1, m.count, &m.shape, f)) {
             lumat_run_formula(L, f, 1, m.count, &m.shape, m.dtype, m.through);
             return 1;
         }
-        if (m.through)
+        if (m.through.count > 0)
             lumat_raise(L,
                         "map: f %s, so it is called for each element, on the "
                         "CPU: leave {device=} away",

@@ -27,9 +27,15 @@ void *lumat_push_host_copy(lua_State *L, const gpu_matrix *m);
 void lumat_push_value(lua_State *L, const void *data, gpu_dtype dtype,
                       int64_t at);
 
-/* Warns where a matrix of that type was poor: how many digits that costs, and
- * what helps. */
-void lumat_warn_if_poor(lua_State *L, const char *operation, gpu_dtype type,
+/* Where the first NaN or Inf of m stands, from 0 on; 0: there is none, or in a
+ * dry run nobody knows. */
+int lumat_find_odd(lua_State *L, const gpu_matrix *m, int64_t *row,
+                   int64_t *col);
+
+/* Warns where m, which was computed with in that type, has NaN or Inf, or is
+ * poor: how many digits that costs, and what helps. m: NULL of a sparse one. */
+void lumat_warn_if_poor(lua_State *L, const char *operation,
+                        const gpu_matrix *m, gpu_dtype type,
                         const gpu_condition *c);
 
 /* The seed and the call of what is drawn next: of the options at that place, or

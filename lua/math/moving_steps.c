@@ -105,6 +105,24 @@ static int repeated(lua_State *L)
     return 1;
 }
 
+/* repeated_rows(A, times): the rows of a matrix, each so many times. */
+static int repeated_rows(lua_State *L)
+{
+    const gpu_matrix *m = lumat_check_matrix(L, 1);
+    int64_t times = lumat_check_size(L, 2), total;
+    if (__builtin_mul_overflow(m->rows, times, &total))
+        lumat_raise(L, "repelem: out of memory: %I rows, each %I times",
+                    (LUAI_UACINT)m->rows, (LUAI_UACINT)times);
+    double *counts =
+        lua_newuserdatauv(L, (size_t)m->rows * sizeof *counts + 1, 0);
+    for (int64_t i = 0; i < m->rows; i++)
+        counts[i] = (double)times;
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_repeat(m, 1, counts, total, out));
+    lumat_account(L, out);
+    return 1;
+}
+
 /* Every times-th element of out from the k-th on becomes one of m, a column, on
  * a GPU. */
 static gpu_status interleave(const gpu_matrix *m, const gpu_matrix *out)
@@ -136,9 +154,13 @@ static int spread(lua_State *L)
 
 void lumat_open_moving_steps(lua_State *L)
 {
-    static const luaL_Reg steps[] = {{"band", band},     {"empty", empty},
-                                     {"find", find},     {"repeated", repeated},
-                                     {"spread", spread}, {NULL, NULL}};
+    static const luaL_Reg steps[] = {{"band", band},
+                                     {"empty", empty},
+                                     {"find", find},
+                                     {"repeated", repeated},
+                                     {"repeated_rows", repeated_rows},
+                                     {"spread", spread},
+                                     {NULL, NULL}};
     luaL_newlib(L, steps);
     lumat_set_required(L, "moving_steps");
 }

@@ -91,7 +91,7 @@ static void read_operands(lua_State *L, int count, gpu_program *p, operands *o,
     for (int i = 0; i < count; i++) {
         if (value[i] >= 0)
             continue;
-        int is_sparse = lumat_test_sparse(L, i + 1) != NULL;
+        int is_sparse = lumat_look_at_sparse(L, i + 1) != NULL;
         o->has_sparse |= is_sparse;
         value[i] =
             gpu_program_constant(p, is_sparse ? 0 : check_scalar(L, i + 1));
@@ -295,6 +295,68 @@ static void make_program(lua_State *L, gpu_op op, int count, gpu_program *p,
     gpu_program_add(p, op, value[0], value[1], value[2]);
 }
 
+#define COMPLEX_THERE(op, where)                                    \
+    {                                                               \
+        GPU_OP_##op, #op " of a real number " where " is NaN; " #op \
+                         "(complex(A)) is complex there"            \
+    }
+
+/* What has complex values where that of real numbers is NaN, as noted. */
+static const struct {
+    gpu_op op;
+    const char *note;
+} complex_elsewhere[] = {
+    COMPLEX_THERE(sqrt, "below 0"),
+    COMPLEX_THERE(log, "below 0"),
+    COMPLEX_THERE(log2, "below 0"),
+    COMPLEX_THERE(log10, "below 0"),
+    COMPLEX_THERE(log1p, "below -1"),
+    COMPLEX_THERE(asin, "beyond -1 to 1"),
+    COMPLEX_THERE(acos, "beyond -1 to 1"),
+    COMPLEX_THERE(acosh, "below 1"),
+    COMPLEX_THERE(atanh, "beyond -1 to 1"),
+    {GPU_OP_pow, "pow of a real number below 0 is NaN where the power is no "
+                 "whole number; pow(complex(A), p) is complex there"},
+};
+
+/* NULL: it has none. */
+static const char *note_of_nan(gpu_op op)
+{
+    int count = (int)(sizeof complex_elsewhere / sizeof *complex_elsewhere);
+    for (int i = 0; i < count; i++)
+        if (complex_elsewhere[i].op == op)
+            return complex_elsewhere[i].note;
+    return NULL;
+}
+
+/* Of the result at index: whether it may have NaN that the operation or one of
+ * the operands has brought. */
+static void expect_nan(lua_State *L, gpu_op op, const operands *o, int index)
+{
+    int is_complex = 0;
+    if (!lumat_is_noted())
+        return;
+    for (int i = 0; i < o->count; i++) {
+        is_complex |= gpu_is_complex(lumat_test_matrix(L, o->argument[i]));
+        lumat_pass_nan_on(L, o->argument[i], index);
+    }
+    const char *note = is_complex ? NULL : note_of_nan(op);
+    if (note)
+        lumat_expect_nan(L, index, note);
+}
+
+/* A number that the operation has made of numbers, none of them NaN. */
+static void note_new_nan(lua_State *L, gpu_op op)
+{
+    const char *note = note_of_nan(op);
+    if (op == GPU_OP_sqrt)
+        lumat_note_to_caller(L, "sqrt",
+                             "of a real number below 0 the square root is NaN; "
+                             "sqrt(complex(-1)) is 0 + 1i");
+    else if (note)
+        lumat_note_to_caller(L, gpu_op_name(op), note);
+}
+
 /* A program without matrices, in double precision. */
 static int push_number(lua_State *L, gpu_op op, const gpu_program *p)
 {
@@ -304,11 +366,9 @@ static int push_number(lua_State *L, gpu_op op, const gpu_program *p)
             return 1;
         }
     double value[GPU_MAX_VALUES];
-    int n = p->constants;
-    if (op == GPU_OP_sqrt && p->constant[0] < 0)
-        lumat_note(L, "sqrt",
-                   "of a real number below 0 the square root is NaN; "
-                   "sqrt(complex(-1)) is 0 + 1i");
+    int n = p->constants, was_nan = 0;
+    for (int i = 0; i < n; i++)
+        was_nan |= isnan(p->constant[i]);
     memcpy(value, p->constant, (size_t)n * sizeof *value);
     for (int i = 0; i < p->length; i++) {
         gpu_instruction c = p->code[i];
@@ -317,6 +377,8 @@ static int push_number(lua_State *L, gpu_op op, const gpu_program *p)
                                      arity > 1 ? value[c.y] : 0,
                                      arity > 2 ? value[c.z] : 0);
     }
+    if (!was_nan && isnan(value[n - 1]))
+        note_new_nan(L, op);
     if (gpu_op_is_test(op))
         lua_pushboolean(L, value[n - 1] != 0);
     else
@@ -355,15 +417,16 @@ enum { NO_OPTIONS = 0 };
 static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
                int options)
 {
-    gpu_device *through = lumat_option_through(L, options, o->matrix[0]);
+    gpu_team through = lumat_option_through(L, options, o->matrix[0]);
     gpu_matrix *out = lumat_new_matrix(L);
-    gpu_device *before = gpu_compute_through(through);
+    gpu_team before = gpu_compute_together(through);
     gpu_status status = gpu_map(gpu_op_name(op), p, o->matrix, out);
-    gpu_compute_through(before);
+    gpu_compute_together(before);
     if (status == GPU_SHAPE && o->count >= 2)
         return raise_mismatch(L, o);
     check_status(L, status, find_freed(o));
     lumat_account(L, out);
+    expect_nan(L, op, o, -1);
     return 1;
 }
 
@@ -371,7 +434,7 @@ static int run(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
 static int run_into(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
                     gpu_matrix *out, int options)
 {
-    gpu_device *through = lumat_option_through(L, options, o->matrix[0]);
+    gpu_team through = lumat_option_through(L, options, o->matrix[0]);
     gpu_matrix taken[3];
     int freed = find_freed(o);
     if (freed > 0) /* while all are still there */
@@ -379,9 +442,9 @@ static int run_into(lua_State *L, gpu_op op, const gpu_program *p, operands *o,
     for (int i = 0; i < o->count; i++)
         o->matrix[i] =
             lumat_take(L, o->argument[i], out, LUMAT_TAKE_ARGUMENT, &taken[i]);
-    gpu_device *before = gpu_compute_through(through);
+    gpu_team before = gpu_compute_together(through);
     gpu_status status = gpu_map_over(gpu_op_name(op), p, o->matrix, out);
-    gpu_compute_through(before);
+    gpu_compute_together(before);
     for (int i = 0; i < o->count; i++)
         gpu_release(&taken[i]);
     lumat_try(L, status);
@@ -411,13 +474,21 @@ static void refuse_options(lua_State *L, gpu_op op, int count)
                     name, name, operand[count]);
 }
 
+/* Does lumat_push_complex_op have it? Not as a program: of complex numbers, and
+ * rounding, which programs of complex matrices lack. */
+static int goes_by_parts(lua_State *L, gpu_op op, int count)
+{
+    return lumat_has_complex(L, count) ||
+           (op == GPU_OP_round && lumat_is_any_complex(L, 1));
+}
+
 static int elementwise(lua_State *L)
 {
     gpu_op op = (gpu_op)lumat_running_row(L)->tag;
     int count = gpu_op_arity(op) + takes_second(L, op);
     gpu_program p;
     operands o;
-    if (lumat_has_complex(L, count)) {
+    if (goes_by_parts(L, op, count)) {
         if (lumat_has_sparse(L, count))
             return lumat_push_sparse_op(L, op, count, count + 1);
         return lumat_push_complex_op(L, op, count,
@@ -449,7 +520,7 @@ static int in_place(lua_State *L)
     gpu_program p;
     operands o;
     int count = gpu_op_arity(op) + takes_second(L, op);
-    if (lumat_has_complex(L, count)) {
+    if (goes_by_parts(L, op, count)) {
         lumat_push_complex_op(L, op, count, m);
         lua_settop(L, 1);
         return 1;
@@ -459,14 +530,23 @@ static int in_place(lua_State *L)
         return lumat_raise(L, "%s_: A stays dense: write full(S)",
                            gpu_op_name(op));
     run_into(L, op, &p, &o, m, NO_OPTIONS);
+    expect_nan(L, op, &o, 1);
     lua_settop(L, 1);
     return 1;
 }
 
 /* Operators pass a second operand even where there is one (__unm, __bnot). */
+static const char *event_of(gpu_op op)
+{
+    return op == GPU_OP_add ? "__add" : op == GPU_OP_sub ? "__sub" : "__div";
+}
+
 static int operator(lua_State *L)
 {
     gpu_op op = (gpu_op)lua_tointeger(L, lua_upvalueindex(1));
+    int has_right = op == GPU_OP_add || op == GPU_OP_sub || op == GPU_OP_div;
+    if (lua_istable(L, 2) && has_right && lumat_call_right(L, event_of(op)))
+        return 1;
     gpu_program p;
     operands o;
     int arity = gpu_op_arity(op);
@@ -482,7 +562,7 @@ static int operator(lua_State *L)
 
 static int is_any_matrix(lua_State *L, int index)
 {
-    return lumat_test_matrix(L, index) || lumat_test_sparse(L, index);
+    return lumat_test_matrix(L, index) || lumat_look_at_sparse(L, index);
 }
 
 /* A % B is the product element by element, A % 3 and 3 % A the remainder. */
@@ -491,6 +571,8 @@ static int percent(lua_State *L)
     gpu_program p;
     operands o;
     int both = is_any_matrix(L, 1) && is_any_matrix(L, 2);
+    if (lumat_call_right(L, "__mod"))
+        return 1;
     gpu_op op = both ? GPU_OP_mul : GPU_OP_mod;
     if (!both && lumat_is_any_complex(L, 2))
         return lumat_raise(L, "%%: complex numbers have no remainder; the "

@@ -53,18 +53,32 @@ static int dot(lua_State *L)
     return push_dot(L, option_string(L, 3, "kernel"), 1);
 }
 
+/* dot(A, B) of matrices, which is their product elsewhere */
+static void explain_dot(lua_State *L, const lumat_function *f, int count)
+{
+    for (int i = 1; i <= 2 && i <= count; i++) {
+        const gpu_matrix *m = lumat_test_matrix(L, i);
+        if (m && m->storage && m->ndim == 2)
+            lumat_raise(L,
+                        "%s: takes vectors: the product of matrices is A * "
+                        "B, the sum of their elements' products sum(A %% B), "
+                        "and v:flatten() of a row or column a vector",
+                        f->name);
+    }
+}
+
 /* --- matmul --------------------------------------------------------------- */
 
 static int push_product(lua_State *L, const gpu_product *how, gpu_matrix *out,
-                        gpu_device *through)
+                        gpu_team through)
 {
     int created = !out;
     if (created)
         out = lumat_new_matrix(L);
-    gpu_device *before = gpu_compute_through(through);
+    gpu_team before = gpu_compute_together(through);
     gpu_status status =
         gpu_matmul(lumat_test_matrix(L, 1), lumat_test_matrix(L, 2), how, out);
-    gpu_compute_through(before);
+    gpu_compute_together(before);
     if (status == GPU_SHAPE)
         return lumat_raise_shapes(L, 1, 2, LUMAT_FIT_PRODUCT);
     lumat_try(L, status);
@@ -125,7 +139,7 @@ static int matmul_sparse(lua_State *L)
                 "matmul: %s goes with dense matrices: leave it "
                 "out, or write full(%s)",
                 o->name,
-                lumat_name_of(L, lumat_test_sparse(L, 1) ? 1 : 2, "S"));
+                lumat_name_of(L, lumat_look_at_sparse(L, 1) ? 1 : 2, "S"));
     }
     return lumat_matmul_sparse(L, option_string(L, 3, "kernel"));
 }
@@ -139,7 +153,7 @@ static int matmul(lua_State *L)
     lumat_check_matrix(L, 1);
     lumat_check_matrix(L, 2);
     if (!lua_istable(L, 3))
-        return push_product(L, &how, NULL, NULL);
+        return push_product(L, &how, NULL, (gpu_team){0});
     how.kernel = option_string(L, 3, "kernel");
     how.precision = option_string(L, 3, "precision");
     how.tile = option_tile(L, 3);
@@ -171,6 +185,7 @@ static int scale(lua_State *L, int matrix, int number)
     gpu_matrix *out = lumat_new_matrix(L);
     lumat_try(L, gpu_map("mul", &p, &m, out));
     lumat_account(L, out);
+    lumat_pass_nan_on(L, matrix, -1);
     return 1;
 }
 
@@ -179,7 +194,9 @@ static int multiply(lua_State *L)
     if (lumat_has_complex(L, 2))
         return lumat_push_complex_op(L, GPU_OP_mul, 2, NULL);
     gpu_matrix *a = lumat_test_matrix(L, 1), *b = lumat_test_matrix(L, 2);
-    if ((!a || !b) && lumat_test_sparse(L, a ? 2 : 1))
+    if (!b && lumat_call_right(L, "__mul"))
+        return 1;
+    if ((!a || !b) && lumat_look_at_sparse(L, a ? 2 : 1))
         return lumat_multiply_sparse(L);
     if (!a || !b)
         return a ? scale(L, 1, 2) : scale(L, 2, 1);
@@ -188,7 +205,7 @@ static int multiply(lua_State *L)
     lumat_check_matrix(L, 1);
     lumat_check_matrix(L, 2);
     gpu_product how = {.alpha = 1};
-    return push_product(L, &how, NULL, NULL);
+    return push_product(L, &how, NULL, (gpu_team){0});
 }
 
 /* --- the ladder ----------------------------------------------------------- */
@@ -199,8 +216,8 @@ static void push_field(lua_State *L, const char *key, const char *value)
     lua_setfield(L, -2, key);
 }
 
-/* An array of {operation, name, idea, needs, precision, available, f32, f64}.
- */
+/* An array of {operation, name, idea, needs, precision, available} and, by
+ * their names, whether it does a type. */
 static int kernel_list(lua_State *L)
 {
     gpu_device *d;
@@ -213,7 +230,7 @@ static int kernel_list(lua_State *L)
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++) {
         gpu_kernel_describe(d, i, &k);
-        lua_createtable(L, 0, 8);
+        lua_createtable(L, 0, 6 + GPU_ALL_DTYPES);
         push_field(L, "operation", k.operation);
         push_field(L, "name", k.name);
         push_field(L, "idea", k.idea);
@@ -221,10 +238,10 @@ static int kernel_list(lua_State *L)
         push_field(L, "precision", k.precision);
         lua_pushboolean(L, k.available);
         lua_setfield(L, -2, "available");
-        lua_pushboolean(L, k.dtypes >> GPU_F32 & 1);
-        lua_setfield(L, -2, "f32");
-        lua_pushboolean(L, k.dtypes >> GPU_F64 & 1);
-        lua_setfield(L, -2, "f64");
+        for (int t = 0; t < GPU_ALL_DTYPES; t++) {
+            lua_pushboolean(L, k.dtypes >> t & 1);
+            lua_setfield(L, -2, gpu_dtype_name((gpu_dtype)t));
+        }
         lua_rawseti(L, -2, i + 1);
     }
     return 1;
@@ -283,7 +300,8 @@ static const lumat_function functions[] = {
      "Sum of the products of two vectors' elements; also x * y. Of complex "
      "vectors the first is conjugated, as in NumPy's vdot; x * y conjugates "
      "none.",
-     "dot(vec{1, 2, 3}, vec{4, 5, 6})", "32", .group = "products outer"},
+     "dot(vec{1, 2, 3}, vec{4, 5, 6})", "32", .group = "products outer",
+     .on_mistake = explain_dot},
     {"kernel_list", kernel_list, 0, "[device: device]", "table",
      "The kernels of a device as a table; kernels() shows it.",
      "kernel_list(\"cpu\")[1].operation", "\"dot\"", .group = "kernels"},

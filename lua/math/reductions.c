@@ -400,8 +400,8 @@ static int reduce_to_number(lua_State *L, int kind, const gpu_matrix *m,
 {
     gpu_status status;
     int64_t none = 0;
-    gpu_device *through = lumat_option_through(L, r->options, m);
-    gpu_device *before = gpu_compute_through(through);
+    gpu_team through = lumat_option_through(L, r->options, m);
+    gpu_team before = gpu_compute_together(through);
     if (r->chooses) {
         gpu_matrix *out = lumat_new_matrix(L);
         status = reduce_matrix(kind, m, r, out, &none);
@@ -414,7 +414,7 @@ static int reduce_to_number(lua_State *L, int kind, const gpu_matrix *m,
         p.reduction = (uint8_t)kind;
         status = gpu_reduce_all(names[kind], &p, &m, value);
     }
-    gpu_compute_through(before);
+    gpu_compute_together(before);
     lumat_try(L, status);
     warn_of_none(L, kind, 0, none);
     return !lumat_push_unread(L, names[kind]);
@@ -551,10 +551,10 @@ static int reduction(lua_State *L)
     }
     int64_t none;
     gpu_matrix *out = lumat_new_matrix(L);
-    gpu_device *through = lumat_option_through(L, r.options, m);
-    gpu_device *before = gpu_compute_through(through);
+    gpu_team through = lumat_option_through(L, r.options, m);
+    gpu_team before = gpu_compute_together(through);
     gpu_status status = reduce_matrix(kind, m, &r, out, &none);
-    gpu_compute_through(before);
+    gpu_compute_together(before);
     lumat_try(L, status);
     lumat_account(L, out);
     warn_of_none(L, kind, r.axis, none);
@@ -606,13 +606,18 @@ static void norm_of_values(lua_State *L, const gpu_matrix *m, double p,
                            double *out)
 {
     gpu_matrix *s = lumat_new_matrix(L), none[2];
-    int64_t trouble;
+    int64_t trouble = 0;
     *out = 0;
+    int64_t row, col;
+    if (lumat_find_odd(L, m, &row, &col)) { /* which LAPACK has no values of */
+        lumat_try(L, gpu_norm_all(m, INFINITY, out));
+        lua_pop(L, 1);
+        return;
+    }
     lumat_try(L, gpu_svd(m, GPU_SVD_VALUES, s, &none[0], &none[1], &trouble));
     lumat_account(L, s);
     if (trouble > 0)
-        lumat_raise(L, "norm: the singular values did not converge (NaN or "
-                       "Inf in the matrix?)");
+        lumat_raise(L, "norm: the singular values did not converge");
     if (gpu_size(s) > 0)
         lumat_try(L, p == 2 ? gpu_get(s, 0, 0, out) : gpu_norm_all(s, 1, out));
     lua_pop(L, 1);
@@ -624,23 +629,22 @@ static int is_of_values(const gpu_matrix *m, double p, int axis)
 }
 
 /* All but those of singular values: into out along an axis, else *value. */
-static gpu_status norm_through(gpu_device *through, const gpu_matrix *m,
-                               double p, int axis, gpu_matrix *out,
-                               double *value)
+static gpu_status norm_through(gpu_team through, const gpu_matrix *m, double p,
+                               int axis, gpu_matrix *out, double *value)
 {
     double power = p == FROBENIUS ? 2 : p;
-    gpu_device *before = gpu_compute_through(through);
+    gpu_team before = gpu_compute_together(through);
     gpu_status status = axis > 0 ? gpu_norm(m, power, axis, out)
                         : m->ndim == 1 || p == FROBENIUS
                             ? gpu_norm_all(m, power, value)
                             : gpu_norm_of_sums(m, p == 1 ? 1 : 2, value);
-    gpu_compute_through(before);
+    gpu_compute_together(before);
     return status;
 }
 
 /* Norms of the lines along an axis, of a vector, or of a matrix as one. */
 static int push_norm(lua_State *L, const gpu_matrix *m, double p, int axis,
-                     gpu_device *through)
+                     gpu_team through)
 {
     double value;
     if (p == NUCLEAR && (m->ndim == 1 || axis > 0))
@@ -651,11 +655,11 @@ static int push_norm(lua_State *L, const gpu_matrix *m, double p, int axis,
         lumat_account(L, out);
         return 1;
     }
-    if (is_of_values(m, p, axis) && through)
+    if (is_of_values(m, p, axis) && through.count > 0)
         return lumat_raise(L,
                            "norm: singular values are computed where the "
                            "matrix lies: move it, as in A:to(\"%s\")",
-                           gpu_device_name(through));
+                           gpu_device_name(through.devices[0]));
     if (is_of_values(m, p, axis))
         norm_of_values(L, m, p, &value);
     else if (m->ndim == 1 || p == FROBENIUS || p == 1 || isinf(p))
@@ -763,13 +767,15 @@ static int norm(lua_State *L)
     if (lua_istable(L, options) && option_skips(L, options))
         m = push_without_nan(L, m);
     if (m->ndim == 2 && axis == 0 && p == 1)
-        lumat_note(L, "norm",
-                   "norm(A, 1) is the matrix norm 1; one norm a column is "
-                   "norm(A, {axis=1})");
+        lumat_note_to_caller(
+            L, "norm",
+            "norm(A, 1) is the matrix norm 1; one norm a column is "
+            "norm(A, {axis=1})");
     if (m->ndim == 2 && axis == 0 && p == 2)
-        lumat_note(L, "norm 2",
-                   "norm(A, 2) is the largest singular value; one norm a row "
-                   "is norm(A, {axis=2})");
+        lumat_note_to_caller(
+            L, "norm 2",
+            "norm(A, 2) is the largest singular value; one norm a row "
+            "is norm(A, {axis=2})");
     return push_norm(L, m, p, axis, lumat_option_through(L, options, m));
 }
 

@@ -74,7 +74,7 @@ static int clone(lua_State *L)
 
 static int free_now(lua_State *L)
 {
-    if (!lumat_test_sparse(L, 1) && !lumat_test_matrix(L, 1))
+    if (!lumat_look_at_sparse(L, 1) && !lumat_test_matrix(L, 1))
         lumat_check_matrix(L, 1); /* raises */
     lumat_free_value(L, 1);
     return 0;

@@ -576,9 +576,10 @@ static int get_parts(lua_State *L, const gpu_sparse *s)
 
 static int get_index(lua_State *L)
 {
-    const gpu_sparse *s = lumat_check_sparse(L);
-    if (lua_type(L, 2) != LUA_TSTRING || lumat_is_slice(lua_tostring(L, 2)))
-        return get_parts(L, s);
+    const gpu_sparse *s = lumat_look_at_sparse(L, 1);
+    if (!s || lua_type(L, 2) != LUA_TSTRING ||
+        lumat_is_slice(lua_tostring(L, 2)))
+        return get_parts(L, lumat_check_sparse(L));
     const char *name = lua_tostring(L, 2);
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)

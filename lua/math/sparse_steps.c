@@ -1,9 +1,10 @@
 /* The steps of sparse systems, for lua/std/lazy/sparse_systems.lua, which gives
- * right arguments. Right sides and solutions are rows here; what is computed is
- * f64 or c128 and lies on the CPU. */
+ * right arguments: right sides and solutions are rows here; what is computed is
+ * f64 or c128 and lies on the CPU. And those of lazy/sparse_matrices.lua. */
 #include "arguments.h"
 #include "complex_value.h"
 #include "math_functions.h"
+#include "op_list.h"
 #include "value.h"
 
 static const char FACTORS[] = "lumat.sparse_factors";
@@ -30,7 +31,7 @@ static int factor(lua_State *L)
     *f = NULL;
     luaL_setmetatable(L, FACTORS);
     lumat_try(L, gpu_sparse_factor(s, (gpu_sparse_factoring)how, &told, f));
-    lumat_account_bytes(L, gpu_sparse_factors_bytes(*f, &told));
+    lumat_account_bytes(L, gpu_sparse_factors_bytes(*f));
     lua_pushinteger(L, told.trouble);
     lua_pushinteger(L, told.rank);
     lua_pushinteger(L, told.count);
@@ -126,15 +127,43 @@ static int diagonals(lua_State *L)
     return 1;
 }
 
+/* Has a vector no zeros? Of complex ones it is not known: no. */
+static int is_full(lua_State *L, const gpu_matrix *values)
+{
+    double all = 0;
+    gpu_program p;
+    if (gpu_is_complex(values) || gpu_size(values) == 0)
+        return 0;
+    gpu_program_start(&p, 1);
+    int zero = gpu_program_constant(&p, 0);
+    gpu_program_add(&p, GPU_OP_ne, 0, zero, 0);
+    p.reduction = GPU_REDUCE_all;
+    lumat_try(L, gpu_reduce_all("nonzeros", &p, &values, &all));
+    return all != 0;
+}
+
+/* nonzeros(S): the values other than 0, a vector */
+static int nonzeros(lua_State *L)
+{
+    const gpu_sparse *s = lumat_check_sparse(L);
+    gpu_sparse *pruned = lumat_new_sparse(L);
+    gpu_matrix *out = lumat_new_matrix(L);
+    if (!is_full(L, &s->values)) {
+        lumat_try(L, gpu_sparse_prune(s, 0, pruned));
+        s = pruned;
+    }
+    lumat_try(L, gpu_clone(&s->values, s->values.dtype, NULL, out));
+    lumat_account(L, out);
+    return 1;
+}
+
 void lumat_open_sparse_steps(lua_State *L)
 {
-    static const luaL_Reg steps[] = {{"factor", factor},
-                                     {"solve", solve},
-                                     {"bands", bands},
-                                     {"triangle", triangle},
-                                     {"incomplete", incomplete},
-                                     {"diagonals", diagonals},
-                                     {NULL, NULL}};
+    static const luaL_Reg steps[] = {
+        {"factor", factor},         {"solve", solve},
+        {"bands", bands},           {"triangle", triangle},
+        {"incomplete", incomplete}, {"diagonals", diagonals},
+        {"nonzeros", nonzeros},     {NULL, NULL}};
     luaL_newmetatable(L, FACTORS);
     lua_pushcfunction(L, forget);
     lua_setfield(L, -2, "__gc");

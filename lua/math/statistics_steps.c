@@ -67,6 +67,22 @@ static int draw(lua_State *L)
     return 1;
 }
 
+/* variates("poisson", seed, call, mean) or ("binomial", seed, call, trials,
+ * chance): a whole number for each element, see gpu_create_variates. */
+static int variates(lua_State *L)
+{
+    int is_poisson = *luaL_checkstring(L, 1) == 'p';
+    const gpu_matrix *mean = lumat_check_matrix(L, 4);
+    const gpu_matrix *chance = is_poisson ? NULL : lumat_check_matrix(L, 5);
+    gpu_matrix *out = lumat_new_matrix(L);
+    lumat_try(L, gpu_create_variates(
+                     out, is_poisson ? GPU_POISSON : GPU_BINOMIAL,
+                     (uint64_t)luaL_checkinteger(L, 2),
+                     (uint64_t)luaL_checkinteger(L, 3), mean, chance));
+    lumat_account(L, out);
+    return 1;
+}
+
 /* first_drawn(places, n, k): of a vector of whole numbers from 1 to n, f64,
  * those that are not there before, up to the k-th of them; nothing where its
  * elements do not lie in the host's memory. */
@@ -95,11 +111,9 @@ static int first_drawn(lua_State *L)
 
 void lumat_open_statistics_steps(lua_State *L)
 {
-    static const luaL_Reg steps[] = {{"select", select_places},
-                                     {"next_draw", next_draw},
-                                     {"draw", draw},
-                                     {"first_drawn", first_drawn},
-                                     {NULL, NULL}};
+    static const luaL_Reg steps[] = {
+        {"select", select_places}, {"next_draw", next_draw},     {"draw", draw},
+        {"variates", variates},    {"first_drawn", first_drawn}, {NULL, NULL}};
     luaL_newlib(L, steps);
     lumat_set_required(L, "statistics_steps");
 }

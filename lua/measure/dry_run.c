@@ -499,14 +499,13 @@ static void leave_outside(void)
     snprintf(outside.device, sizeof outside.device, "%s", gpu_default_name());
 }
 
-static void come_back(lua_State *L, lua_Integer dtype)
+static void come_back(gpu_dtype dtype)
 {
     lumat_forbid_writing(0);
     fflush(stdout);
     stdout = outside.out;
     stderr = outside.error;
-    lua_pushinteger(L, dtype);
-    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
+    lumat_set_default_dtype(dtype);
     if (strcmp(outside.device, gpu_default_name()) != 0)
         gpu_set_default(outside.device);
 }
@@ -726,9 +725,7 @@ static int call_all(lua_State *L)
  * or error on top. */
 static int call_dry(lua_State *L, gpu_dry_report *report)
 {
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
-    lua_Integer dtype = lua_tointeger(L, -1);
-    lua_pop(L, 1);
+    gpu_dtype dtype = lumat_default_dtype(L);
     told.watch = (gpu_dry_watch){note_event, note_product, NULL, 1, overhead};
     if (gpu_settle_all() != GPU_OK || gpu_begin_dry(&told.watch) != GPU_OK) {
         lua_pushstring(L, gpu_message());
@@ -741,7 +738,7 @@ static int call_dry(lua_State *L, gpu_dry_report *report)
     int status = lua_pcall(L, 1, 0, 0);
     gpu_execute_all(before);
     gpu_end_dry(report);
-    come_back(L, dtype);
+    come_back(dtype);
     return status;
 }
 

@@ -35,11 +35,12 @@ typedef struct lumat_rate {
     const char *peak; /* whose: "f32", "f64" or "memory" */
 } lumat_rate;
 
-/* By flops or by bytes, whichever uses the larger share of its peak. The peak
+/* Of work that so many devices like d did together. By flops or by bytes,
+ * whichever uses the larger share of its peak, or of all their peaks. The peak
  * of flops is that of plain multiply-adds in dtype, whatever a kernel uses.
  * The first share above the peak has it measured again, unless something is
  * being timed in L (which may be NULL). */
-gpu_status lumat_rate_on(lua_State *L, gpu_device *d, double flops,
+gpu_status lumat_rate_on(lua_State *L, gpu_device *d, int devices, double flops,
                          double bytes, double seconds, gpu_dtype dtype,
                          lumat_rate *out);
 

@@ -10,6 +10,7 @@
 #include "files.h"
 #include "measure_parts.h"
 #include "parse.h"
+#include "team.h"
 #include "value.h"
 
 enum { LUMAT_LINE = 72 }; /* room for "file.lua:12" or the line of an entry */
@@ -17,6 +18,7 @@ enum { LUMAT_LINE = 72 }; /* room for "file.lua:12" or the line of an entry */
 typedef struct lumat_sum { /* what calls of one kind, or of one line, took */
     const char *operation, *kernel;
     const gpu_device *device;
+    int devices; /* how many computed together, that being the first */
     gpu_dtype dtype;
     char line[LUMAT_LINE];
     uint64_t calls;
@@ -227,7 +229,8 @@ static double total_time(void)
 static int is_kind(const lumat_sum *s, const lumat_sum *other)
 {
     return s->operation == other->operation && s->kernel == other->kernel &&
-           s->device == other->device && s->dtype == other->dtype;
+           s->device == other->device && s->devices == other->devices &&
+           s->dtype == other->dtype;
 }
 
 static int is_line(const lumat_sum *s, const lumat_sum *other)
@@ -281,6 +284,7 @@ static void hear(const gpu_event *e)
     lumat_sum what = {.operation = e->operation,
                       .kernel = e->kernel,
                       .device = e->device,
+                      .devices = e->team->count,
                       .dtype = e->dtype};
     if (e->status != GPU_OK)
         return;
@@ -350,7 +354,7 @@ static void push_sums(lua_State *L, const lumat_sum *sums, int count,
     lua_createtable(L, count, 0);
     for (int i = 0; i < count; i++) {
         const lumat_sum *s = &sums[i];
-        lua_createtable(L, 0, 8);
+        lua_createtable(L, 0, 9);
         if (by_line) {
             set_text(L, "line", s->line);
         } else {
@@ -361,6 +365,8 @@ static void push_sums(lua_State *L, const lumat_sum *sums, int count,
         }
         lua_pushinteger(L, (lua_Integer)s->calls);
         lua_setfield(L, -2, "calls");
+        lua_pushinteger(L, s->devices);
+        lua_setfield(L, -2, "devices");
         lumat_set_number(L, "seconds", s->seconds);
         lumat_set_number(L, "flops", s->flops);
         lumat_set_number(L, "bytes", s->bytes);

@@ -2,6 +2,7 @@
 #include "measure_parts.h"
 #include "arguments.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* Complex numbers are computed with as pairs of one of the two. */
@@ -52,9 +53,9 @@ static int is_settled(const gpu_device *d, const char *peak)
     return settled_count == MOST_DOUBTS;
 }
 
-gpu_status lumat_rate_on(lua_State *L, gpu_device *d, double flops,
-                         double bytes, double seconds, gpu_dtype dtype,
-                         lumat_rate *out)
+static gpu_status rate_on(lua_State *L, gpu_device *d, double flops,
+                          double bytes, double seconds, gpu_dtype dtype,
+                          lumat_rate *out)
 {
     gpu_peak peak;
     gpu_status status = gpu_device_peak(d, &peak);
@@ -74,6 +75,17 @@ gpu_status lumat_rate_on(lua_State *L, gpu_device *d, double flops,
         settled[settled_count++].peak = doubted;
     }
     return GPU_OK;
+}
+
+gpu_status lumat_rate_on(lua_State *L, gpu_device *d, int devices, double flops,
+                         double bytes, double seconds, gpu_dtype dtype,
+                         lumat_rate *out)
+{
+    gpu_status status =
+        rate_on(L, d, flops / devices, bytes / devices, seconds, dtype, out);
+    if (status == GPU_OK)
+        out->value *= devices;
+    return status;
 }
 
 const char *lumat_above_peak(double share)
@@ -107,7 +119,11 @@ int lumat_rate_call(lua_State *L)
         lumat_try(L, gpu_default(&d));
     else
         lumat_try(L, gpu_open(luaL_checkstring(L, 5), &d));
-    lumat_try(L, lumat_rate_on(L, d, flops, bytes, seconds, dtype, &r));
+    lua_Integer devices = lumat_optional_integer(L, 6, 1);
+    if (devices < 1 || devices > INT_MAX)
+        lumat_refuse_kind(L, 6);
+    lumat_try(
+        L, lumat_rate_on(L, d, (int)devices, flops, bytes, seconds, dtype, &r));
     lua_pushnumber(L, r.value);
     lua_pushstring(L, r.unit);
     lua_pushnumber(L, r.share);

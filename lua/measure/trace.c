@@ -3,6 +3,7 @@
 #include "cancellation.h"
 #include "measure_parts.h"
 #include "function.h"
+#include "team.h"
 #include "value.h"
 
 #include <stdio.h>
@@ -60,9 +61,15 @@ const char *lumat_event_size(const gpu_event *e, char *text, size_t size)
     return text;
 }
 
+/* The devices that computed it. */
+static const char *event_devices(const gpu_event *e, char text[GPU_TEAM_TEXT])
+{
+    return gpu_team_text(e->team, text);
+}
+
 /* "47 TFLOP/s  71 % of f32 peak", or "". May measure the device's peak. A dot
- * is not a product here: bytes alone set its pace. Nor is the bus the
- * device's memory. */
+ * is not a product here: bytes alone set its pace. Nor is the bus the device's
+ * memory. */
 static const char *event_rate(const gpu_event *e, char *text, size_t size)
 {
     lumat_rate r;
@@ -75,13 +82,13 @@ static const char *event_rate(const gpu_event *e, char *text, size_t size)
     }
     double flops =
         e->k > 0 && e->m * e->n > 1 && !is_reduction(e) ? e->flops : 0;
-    if (lumat_rate_on(lumat_running(), (gpu_device *)e->device, flops, e->bytes,
-                      e->seconds, e->dtype, &r) != GPU_OK)
+    if (lumat_rate_on(lumat_running(), (gpu_device *)e->device, e->team->count,
+                      flops, e->bytes, e->seconds, e->dtype, &r) != GPU_OK)
         return text;
     const char *above = lumat_above_peak(r.share);
-    snprintf(text, size, "%.4g %s  %.0f %% of %s peak%s%s%s", r.value, r.unit,
-             100 * r.share, r.peak, *above ? "  (" : "", above,
-             *above ? ")" : "");
+    snprintf(text, size, "%.4g %s  %.0f %% of %s peak%s%s%s%s", r.value, r.unit,
+             100 * r.share, r.peak, e->team->count > 1 ? "s" : "",
+             *above ? "  (" : "", above, *above ? ")" : "");
     return text;
 }
 
@@ -89,14 +96,15 @@ static const char *event_rate(const gpu_event *e, char *text, size_t size)
 
 static void print_failure(const gpu_event *e, const char *size)
 {
+    char devices[GPU_TEAM_TEXT];
     lumat_print_visible(stderr, "  %s  %s  %s  %s %s  failed: %s\n",
                         e->operation, e->kernel, size, gpu_dtype_name(e->dtype),
-                        gpu_device_name(e->device), gpu_message());
+                        event_devices(e, devices), gpu_message());
 }
 
 static void print_event(const gpu_event *e)
 {
-    char size[80], rate[160], checked[32] = "";
+    char size[80], rate[160], checked[32] = "", devices[GPU_TEAM_TEXT];
     fflush(stdout);
     lumat_event_size(e, size, sizeof size);
     if (e->status != GPU_OK) {
@@ -107,7 +115,7 @@ static void print_event(const gpu_event *e)
         snprintf(checked, sizeof checked, "  ✓ %.2g", e->checked);
     lumat_print_visible(stderr, "  %s  %s  %s  %s %s  %.4g us  %s%s%s\n",
                         e->operation, e->kernel, size, gpu_dtype_name(e->dtype),
-                        gpu_device_name(e->device), e->seconds * 1e6,
+                        event_devices(e, devices), e->seconds * 1e6,
                         event_rate(e, rate, sizeof rate), checked,
                         e->fallback ? "  (on the CPU)" : "");
 }
@@ -158,13 +166,16 @@ static int checking(lua_State *L)
 static struct {
     int count;
     gpu_event first;
+    int devices; /* that did it */
 } captured;
 
 static void capture(const gpu_event *e)
 {
     if (e->status == GPU_OK && strcmp(e->kernel, "bus") != 0 &&
-        captured.count++ == 0)
+        captured.count++ == 0) {
         captured.first = *e;
+        captured.devices = e->team->count;
+    }
 }
 
 static void set_text(lua_State *L, const char *key, const char *value)
@@ -177,7 +188,9 @@ static void push_captured(lua_State *L)
 {
     const gpu_event *e = &captured.first;
     int product = e->k > 0 && e->m * e->n > 1 && !is_reduction(e);
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 7);
+    lua_pushinteger(L, captured.devices);
+    lua_setfield(L, -2, "devices");
     set_text(L, "operation", e->operation);
     set_text(L, "kernel", e->kernel);
     set_text(L, "dtype", gpu_dtype_name(e->dtype));

@@ -1,4 +1,5 @@
 /* Printing: the header line, and the doors through which values are shown. */
+#include <math.h>
 #include <stdio.h>
 #include "complex_value.h"
 #include "print_parts.h"
@@ -62,14 +63,18 @@ void lumat_push_text(lua_State *L, int index, const lumat_style *style)
 static int show(lua_State *L)
 {
     lumat_style style = lumat_style_of(lua_touserdata(L, 2));
+    lumat_has_shown_nan();
     lumat_push_text(L, 1, &style);
+    if (lumat_has_shown_nan() ||
+        (lua_type(L, 1) == LUA_TNUMBER && isnan(lua_tonumber(L, 1))))
+        lumat_explain_nan(L, 1);
     return 1;
 }
 
 static int show_headline(lua_State *L)
 {
     const gpu_matrix *m = lumat_test_matrix(L, 1);
-    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    const gpu_sparse *s = lumat_look_at_sparse(L, 1);
     if (m != NULL)
         lumat_push_matrix_headline(L, m);
     else if (s != NULL)

@@ -213,9 +213,19 @@ void lumat_add_count(luaL_Buffer *b, int64_t n)
     }
 }
 
+static int has_shown_nan;
+
+int lumat_has_shown_nan(void)
+{
+    int had = has_shown_nan;
+    has_shown_nan = 0;
+    return had;
+}
+
 void lumat_add_specials(luaL_Buffer *b, const char *lead, int64_t nan,
                         int64_t inf)
 {
+    has_shown_nan |= nan > 0;
     if (nan + inf > 0)
         luaL_addstring(b, lead);
     if (nan > 0) {

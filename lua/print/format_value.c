@@ -7,6 +7,7 @@
 #include <string.h>
 #include "print.h"
 #include "complex_value.h"
+#include "function.h"
 #include "parse.h"
 #include "print_parts.h"
 #include "value.h"
@@ -181,12 +182,18 @@ static void push_float(lua_State *L, double x)
         lua_pushliteral(L, ".0"), lua_concat(L, 2);
 }
 
-/* As print does, but for numbers that are no whole ones. */
+/* As print does, but for numbers that are no whole ones, and for functions of
+ * the library, whose addresses tell nothing. */
 static void push_other(lua_State *L, int index)
 {
     double x = lua_tonumber(L, index);
     const gpu_complex *z = lumat_test_complex(L, index);
-    if (z)
+    const lumat_function *f = lumat_row_of(L, index);
+    if (f)
+        lua_pushfstring(L, "function %s: ?%s tells more",
+                        lumat_push_usage(L, f), f->name),
+            lua_remove(L, -2);
+    else if (z)
         lumat_push_complex_text(L, *z, 1);
     else if (lua_type(L, index) != LUA_TNUMBER || lua_isinteger(L, index))
         lumat_tolstring(L, index, NULL);
@@ -244,8 +251,8 @@ static void push_element(lua_State *L, int index)
         lua_concat(L, 3);
     } else if (m != NULL) {
         lua_pushliteral(L, "freed matrix");
-    } else if (lumat_test_sparse(L, index) != NULL) {
-        const gpu_sparse *s = lumat_test_sparse(L, index);
+    } else if (lumat_look_at_sparse(L, index) != NULL) {
+        const gpu_sparse *s = lumat_look_at_sparse(L, index);
         lua_pushfstring(L, "%s %s sparse matrix",
                         gpu_dtype_name(s->values.dtype),
                         gpu_size_text(s->rows, s->cols));

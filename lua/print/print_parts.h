@@ -57,6 +57,8 @@ lumat_style lumat_style_of(const lumat_style *style);
 /* How many first and last ones of more than `limit` lines are shown; together
  * not more than the limit. */
 void lumat_line_edges(int64_t limit, int64_t *head, int64_t *tail);
+/* Has a NaN been counted since this was last asked? */
+int lumat_has_shown_nan(void);
 /* Adds ", 1 NaN, 2 Inf" without what is absent, after a lead. */
 void lumat_add_specials(luaL_Buffer *b, const char *lead, int64_t nan,
                         int64_t inf);

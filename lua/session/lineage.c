@@ -104,7 +104,7 @@ static uint64_t of_table(lua_State *L, int index, int depth, int *nodes)
 static uint64_t content(lua_State *L, int index, int depth, int *nodes)
 {
     const gpu_matrix *m = lumat_test_matrix(L, index);
-    const gpu_sparse *s = m ? NULL : lumat_test_sparse(L, index);
+    const gpu_sparse *s = m ? NULL : lumat_look_at_sparse(L, index);
     if (m)
         return mix(identity(L, index), gpu_epoch_written(m));
     if (s)
@@ -119,7 +119,7 @@ static uint64_t content(lua_State *L, int index, int depth, int *nodes)
 /* What new matrices are made as is a variable, too. */
 static void add_defaults(lua_State *L, int all)
 {
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
+    lua_pushinteger(L, lumat_default_dtype(L));
     lua_pushstring(L, gpu_default_name());
     for (int i = 0; i < 2; i++) {
         const char *name = i ? "(device)" : "(dtype)";
@@ -278,7 +278,7 @@ static int push_words(lua_State *L)
 /* epochs(A): in which A was made and written to last */
 static int push_epochs(lua_State *L)
 {
-    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    const gpu_sparse *s = lumat_look_at_sparse(L, 1);
     const gpu_matrix *m = s ? &s->values : lumat_check_matrix(L, 1);
     lua_pushinteger(L, (lua_Integer)gpu_epoch_made(m));
     lua_pushinteger(L, (lua_Integer)gpu_epoch_written(m));

@@ -34,7 +34,8 @@ static int rank_of(const gpu_matrix *m, int is_dense)
 
 static void push_storage(lua_State *L, const gpu_matrix *m, int is_dense)
 {
-    lua_pushlightuserdata(L, m->storage);
+    /* of a transpose that was not read there is none yet: it shares nothing */
+    lua_pushlightuserdata(L, m->storage ? (void *)m->storage : (void *)m);
     lua_pushinteger(L, (lua_Integer)gpu_storage_bytes(m));
     lua_pushinteger(L, (lua_Integer)gpu_kept_bytes(m));
     lua_pushinteger(L, rank_of(m, is_dense));
@@ -47,7 +48,7 @@ static void push_storage(lua_State *L, const gpu_matrix *m, int is_dense)
 static int get_storages(lua_State *L)
 {
     const gpu_matrix *m = lumat_test_matrix(L, 1);
-    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    const gpu_sparse *s = lumat_look_at_sparse(L, 1);
     lua_settop(L, 1);
     if (s && s->values.storage) {
         push_storage(L, &s->values, 0);
@@ -65,7 +66,7 @@ static int get_storages(lua_State *L)
 static int get_facts(lua_State *L)
 {
     const gpu_matrix *m = lumat_test_matrix(L, 1);
-    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    const gpu_sparse *s = lumat_look_at_sparse(L, 1);
     const gpu_matrix *part = s ? &s->values : m;
     lua_settop(L, 1);
     if (!part) {

@@ -1,5 +1,6 @@
 /* view(A) and last(): what they show is found here, the screen is another's. */
 #include "print.h"
+#include "complex_numbers.h"
 #include "function.h"
 #include "session.h"
 #include "value.h"
@@ -42,11 +43,31 @@ static int64_t count_cells(lua_State *L)
     return count;
 }
 
+static void check_real(lua_State *L, gpu_dtype dtype)
+{
+    if (gpu_dtype_is_complex(dtype))
+        lumat_raise(L, "view: shows real matrices: view(A:real()), A:imag() or "
+                       "A:abs()");
+}
+
+/* Of the distributed matrix at 1. */
+static gpu_dtype distributed_dtype(lua_State *L)
+{
+    gpu_dtype dtype = GPU_F64;
+    lua_getfield(L, 1, "dtype");
+    gpu_dtype_find(lua_tostring(L, -1), &dtype);
+    lua_pop(L, 1);
+    return dtype;
+}
+
 /* 1 when the matrix or frame at 1 has something to be seen, else its headline
  * is pushed; raises for what is neither. */
 static int is_visible(lua_State *L)
 {
-    if (lumat_is_frame(L, 1)) {
+    int is_distributed = lumat_is_distributed(L, 1);
+    if (is_distributed || lumat_is_frame(L, 1)) {
+        if (is_distributed)
+            check_real(L, distributed_dtype(L));
         if (count_cells(L) > 0)
             return 1;
         lumat_push_headline(L, 1);
@@ -59,6 +80,7 @@ static int is_visible(lua_State *L)
     const gpu_matrix *part = m ? m : &s->values;
     if (!part->storage)
         lumat_raise(L, "view: the matrix has been freed");
+    check_real(L, part->dtype);
     if (m ? gpu_size(m) > 0 : s->rows > 0 && s->cols > 0)
         return 1;
     lumat_push_headline(L, 1);
@@ -137,8 +159,10 @@ static int last(lua_State *L)
 }
 
 static const lumat_function functions[] = {
-    {"view", view, 1, "[A: matrix|sparse|frame]", "nothing",
-     "Walks through a matrix of any size, dense or sparse, or a frame, on the "
+    {"view", view, 1, "[A: matrix|sparse|frame|distributed]", "nothing",
+     "Walks through a matrix of any size, dense, sparse or distributed (of "
+     "which "
+     "only what is shown comes here), or a frame, on the "
      "whole screen; without A, through the last result. ? there lists the "
      "keys. Also "
      ":view.",

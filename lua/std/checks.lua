@@ -90,8 +90,12 @@ checks.fail = fail
 
 -- What a pcall caught, without the place in a file of the library: whoever asked
 -- for it says where that was.
+function checks.without_place(message)
+    return (gsub(tostring(message), "^[%a_]+:%d+: ", ""))
+end
+
 function checks.raise_again(message)
-    error((gsub(tostring(message), "^[%a_]+:%d+: ", "")), 0)
+    error(checks.without_place(message), 0)
 end
 
 -- A number in a format such as "%.3g"; NaN and infinities as matrices show
@@ -131,6 +135,15 @@ end
 function checks.is_wide(A)
     return A.dtype == "f64" or A.dtype == "c128"
 end
+
+-- In the type of 8 bytes a number.
+function checks.as_wide(A)
+    return checks.is_complex(A) and A:c128() or A:f64()
+end
+
+-- Of each type: the distance from 1 to the next number.
+checks.unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52, c64 = 2.0 ^ -23,
+    c128 = 2.0 ^ -52}
 
 -- The narrowest type of real or complex numbers that has A's and B's.
 function checks.wider_type(A, B)
@@ -188,9 +201,9 @@ function checks.options(name, options)
     return options
 end
 
--- "1 point", "2 points"
-function checks.plural(n, what)
-    return format("%d %s%s", n, what, n == 1 and "" or "s")
+-- "1 point", "2 points"; "2 processes" where that is given, too
+function checks.plural(n, what, many)
+    return format("%d %s", n, n == 1 and what or many or what .. "s")
 end
 
 -- A table that shows itself as text.

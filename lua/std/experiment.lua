@@ -106,8 +106,8 @@ row{
 
 row{
     name = "experiment.run",
-    takes = "e: table {workers, threads, devices, shard, budget, only, " ..
-        "retry_failed, resume, stale, mix, order, each, quiet}",
+    takes = "e: table {workers, threads, devices, launcher, slurm, shard, " ..
+        "budget, only, retry_failed, resume, stale, mix, order, each, quiet}",
     gives = "table",
     usage = "e:run{…}",
     help = "Measures the points that are not done: ?experiments.",
@@ -120,6 +120,12 @@ row{
         {"devices", "table", false,
             "a list as {\"cuda:1\"}: the devices of workers, in turn; without " ..
             "workers one, for this run"},
+        {"launcher", "\"srun\"", false,
+            "\"srun\": the workers are an array job of Slurm, which sbatch " ..
+            "takes; Ctrl-C leaves it, and the same run again looks at it"},
+        {"slurm", "table", false,
+            "options of that job as sbatch has them: {partition = \"gpu\", time " ..
+            "= \"1:00:00\", mem = \"4G\", gres = \"gpu:1\", cpus_per_task = 4}"},
         {"shard", "string", false,
             "\"2/8\": the second of eight parts"},
         {"budget", "string|number", false,

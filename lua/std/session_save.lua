@@ -116,6 +116,9 @@ function saver:accepts(value, place)
     elseif kind == "table" and loaded["lumat.frames"] and
         loaded["lumat.frames"].parts_of(value) then
         return self:accepts_frame(value, place)
+    elseif kind == "table" and getmetatable(value) == "distributed matrix" then
+        self:skip(place, "a distributed matrix; D:save(\"D.npy\") keeps it")
+        return false
     elseif kind == "table" and not self.modules[value] then
         self.tables[#self.tables + 1] = {value, place}
         self:number(value)
@@ -351,7 +354,7 @@ function private.rescue(whole, ...)
         local s = new_saver()
         s.rescues, s.whole = true, whole
         ok, text = pcall(save, s, path)
-        text = visible(gsub(tostring(text), "^[%a_]+:%d+: ", ""))
+        text = visible(checks.without_place(text))
         if ok then return text, not s.far end
     end
     error(text, 0)

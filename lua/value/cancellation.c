@@ -147,7 +147,7 @@ size_t lumat_interrupt_length(const char *message, int *line)
 static int is_incomplete(lua_State *L, int index)
 {
     const gpu_matrix *m = lumat_test_matrix(L, index);
-    const gpu_sparse *s = m ? NULL : lumat_test_sparse(L, index);
+    const gpu_sparse *s = m ? NULL : lumat_look_at_sparse(L, index);
     return m ? gpu_is_incomplete(m) : s && gpu_is_incomplete(&s->values);
 }
 

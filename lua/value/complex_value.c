@@ -13,7 +13,9 @@ void lumat_push_complex(lua_State *L, gpu_complex z)
 
 const gpu_complex *lumat_test_complex(lua_State *L, int index)
 {
-    if (lua_type(L, index) != LUA_TUSERDATA || !lua_getmetatable(L, index))
+    if (lua_type(L, index) != LUA_TUSERDATA ||
+        lua_rawlen(L, index) != sizeof(gpu_complex) ||
+        !lua_getmetatable(L, index))
         return NULL;
     int same = lua_topointer(L, -1) == metatable_address;
     lua_pop(L, 1);

@@ -122,26 +122,63 @@ static void *change(void *block, size_t old_size, size_t size)
     return moved;
 }
 
-/* A lua_Alloc. Without a block old_size is a type. */
-static void *allocate(void *data, void *block, size_t old_size, size_t size)
+/* Would it be more than the limit? */
+static int is_too_much(size_t old, size_t size)
 {
-    size_t old = block ? old_size : 0;
-    (void)data;
-    if (heap.most > 0 && size > old &&
-        heap.used - old + size + heap.others() > heap.most)
+    return heap.most > 0 && size > old &&
+           heap.used - old + size + heap.others() > heap.most;
+}
+
+/* A block that is new, or where there was one. Apart, so that what is done for
+ * most blocks saves no registers. */
+static __attribute__((noinline)) void *fit(void *block, size_t old, size_t size)
+{
+    if (is_too_much(old, size))
         return NULL;
-    if (size == 0) {
-        if (block)
-            give(block, old);
-        heap.used -= old;
-        return NULL;
-    }
     void *given = block ? change(block, old, size) : take(size);
     if (!given)
         return NULL;
     heap.used += size - old;
     heap.last = given;
     return given;
+}
+
+static __attribute__((noinline)) void *drop(void *block, size_t size)
+{
+    give(block, size);
+    heap.used -= size;
+    return NULL;
+}
+
+/* A new block from the list of its class, which most are. */
+static inline void *reuse(size_t size)
+{
+    unused *block = is_small(size) ? heap.list[class_of(size)] : NULL;
+    if (!block || heap.most > 0)
+        return fit(NULL, 0, size);
+    heap.list[class_of(size)] = block->next;
+    *mark_of(block, size) = 0;
+    heap.used += size;
+    return heap.last = block;
+}
+
+/* Back to its list, where its end is told to nobody. */
+static inline void *put_back(void *block, size_t size)
+{
+    if (!is_small(size) || *mark_of(block, size))
+        return drop(block, size);
+    give_small(block, class_of(size));
+    heap.used -= size;
+    return NULL;
+}
+
+/* A lua_Alloc. Without a block old_size is a type. */
+static void *allocate(void *data, void *block, size_t old_size, size_t size)
+{
+    (void)data;
+    if (size > 0)
+        return block ? fit(block, old_size, size) : reuse(size);
+    return block ? put_back(block, old_size) : NULL;
 }
 
 void lumat_limit_heap(size_t most, size_t (*others)(void))

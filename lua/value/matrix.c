@@ -23,10 +23,17 @@
 #define SOFT_LIMIT ((size_t)64 << 20)
 #define STORAGE_OVERHEAD 64
 
-/* The metatable, twice: its place in the registry's array, which is found
- * fastest, and its address, to compare with. There is one state. */
+/* The metatable's place in the registry's array, which is found fastest. There
+ * is one state. */
 static int metatable_place;
-static const void *metatable_address;
+
+/* What the userdata of a matrix holds: by the tag, the address of
+ * metatable_place, it is told from others of this size, which is faster than by
+ * its metatable. */
+typedef struct matrix_value {
+    gpu_matrix matrix;
+    const void *tag;
+} matrix_value;
 
 static struct {
     int postponed; /* is there anything to be freed later? */
@@ -79,28 +86,28 @@ void lumat_try(lua_State *L, gpu_status status)
 
 /* --- the userdata --------------------------------------------------------- */
 
-static void end_matrix(void *matrix)
+static void end_matrix(void *data)
 {
-    gpu_release(matrix);
+    matrix_value *v = data;
+    gpu_release(&v->matrix);
 }
 
 /* No finaliser: one costs more than a small matrix's elements. */
 gpu_matrix *lumat_new_matrix(lua_State *L)
 {
-    gpu_matrix *m = lumat_new_ending(L, sizeof *m, end_matrix);
+    matrix_value *v = lumat_new_ending(L, sizeof *v, end_matrix);
+    v->tag = &metatable_place;
     lua_rawgeti(L, LUA_REGISTRYINDEX, metatable_place);
     lua_setmetatable(L, -2);
-    return m;
+    return &v->matrix;
 }
 
 gpu_matrix *lumat_test_matrix(lua_State *L, int index)
 {
-    void *m = lua_touserdata(L, index);
-    if (!m || !lua_getmetatable(L, index))
+    matrix_value *v = lua_touserdata(L, index);
+    if (!v || lua_rawlen(L, index) != sizeof *v || v->tag != &metatable_place)
         return NULL;
-    int same = lua_topointer(L, -1) == metatable_address;
-    lua_pop(L, 1);
-    return same ? m : NULL;
+    return &v->matrix;
 }
 
 void (*lumat_before_refusing)(lua_State *L, int arg);
@@ -111,7 +118,7 @@ gpu_matrix *lumat_check_matrix(lua_State *L, int arg)
     if (m && m->storage)
         return m;
     lumat_before_refusing(L, arg);
-    if (!m && lumat_test_sparse(L, arg))
+    if (!m && lumat_look_at_sparse(L, arg))
         luaL_argerror(L, arg,
                       "a sparse matrix cannot be used here: full(S) "
                       "is dense");
@@ -124,13 +131,12 @@ gpu_matrix *lumat_check_matrix(lua_State *L, int arg)
 static void free_at(lua_State *L, int index)
 {
     gpu_matrix *m = lumat_test_matrix(L, index);
-    gpu_sparse *s = m ? NULL : lumat_test_sparse(L, index);
     if (m) {
         gpu_settle_readers(m);
         gpu_release(m);
     }
-    if (s)
-        gpu_sparse_release(s);
+    if (!m && lumat_look_at_sparse(L, index))
+        lumat_release_sparse(L, index);
 }
 
 /* Keeps the value for free_postponed, in a table of the registry. */
@@ -329,12 +335,18 @@ void lumat_push_shape(lua_State *L, const gpu_matrix *m)
     lua_pushstring(L, gpu_shape_text(m));
 }
 
+/* Of the one state there is: every constructor asks for it. */
+static gpu_dtype default_dtype;
+
 gpu_dtype lumat_default_dtype(lua_State *L)
 {
-    lua_getfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
-    gpu_dtype type = (gpu_dtype)lua_tointeger(L, -1);
-    lua_pop(L, 1);
-    return type;
+    (void)L;
+    return default_dtype;
+}
+
+void lumat_set_default_dtype(gpu_dtype type)
+{
+    default_dtype = type;
 }
 
 /* --- opening -------------------------------------------------------------- */
@@ -344,7 +356,6 @@ void lumat_open_matrix(lua_State *L)
     luaL_newmetatable(L, "lumat.matrix");
     lua_pushvalue(L, -1);
     metatable_place = luaL_ref(L, LUA_REGISTRYINDEX);
-    metatable_address = lua_topointer(L, -1);
     lua_pushcfunction(L, close_matrix);
     lua_setfield(L, -2, "__close");
     lua_pushliteral(L, "matrix");

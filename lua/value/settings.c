@@ -30,8 +30,7 @@ static void set_dtype(lua_State *L, const char *name)
 {
     gpu_dtype type;
     lumat_try(L, gpu_dtype_find(name, &type) ? GPU_OK : GPU_TYPE);
-    lua_pushinteger(L, type);
-    lua_setfield(L, LUA_REGISTRYINDEX, "lumat.dtype");
+    lumat_set_default_dtype(type);
 }
 
 static void get_device(lua_State *L)

@@ -87,7 +87,7 @@ const char *lumat_push_brief(lua_State *L, int index)
     const gpu_matrix *m = lumat_test_matrix(L, index);
     if (m)
         return lua_pushstring(L, m->storage ? "a matrix" : "a freed matrix");
-    const gpu_sparse *s = lumat_test_sparse(L, index);
+    const gpu_sparse *s = lumat_look_at_sparse(L, index);
     if (s && !s->values.storage)
         return lua_pushliteral(L, "a freed sparse matrix");
     switch (lua_type(L, index)) {
@@ -344,8 +344,40 @@ static const char *running_sign(lua_State *L)
     return sign_of(NULL);
 }
 
+/* What an object of the library's that is no operand says of itself, pushed; or
+ * NULL. */
+static const char *push_refusal(lua_State *L, int arg)
+{
+    if (!lua_istable(L, arg) || luaL_getmetafield(L, arg, "__name") == LUA_TNIL)
+        return NULL;
+    int is_factors = lua_type(L, -1) == LUA_TSTRING &&
+                     strcmp(lua_tostring(L, -1), "factorisation") == 0;
+    lua_pop(L, 1);
+    if (!is_factors)
+        return NULL;
+    luaL_getmetafield(L, arg, "__unm");
+    lua_pushvalue(L, arg);
+    if (lua_pcall(L, 1, 0, 0) != LUA_OK && lua_type(L, -1) == LUA_TSTRING)
+        return lua_tostring(L, -1);
+    return NULL;
+}
+
+int lumat_call_right(lua_State *L, const char *event)
+{
+    if (lua_type(L, 2) != LUA_TTABLE ||
+        luaL_getmetafield(L, 2, event) == LUA_TNIL)
+        return 0;
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 2);
+    lua_call(L, 2, 1);
+    return 1;
+}
+
 int lumat_refuse_operand(lua_State *L, int arg)
 {
+    const char *refusal = push_refusal(L, arg);
+    if (refusal)
+        return lumat_raise(L, "%s", refusal);
     const char *sign = running_sign(L), *got = lumat_push_brief(L, arg);
     const char *other = lumat_name_of(L, 3 - arg, "A");
     const char *it = lumat_name_of(L, arg, *other == 'B' ? "A" : "B");

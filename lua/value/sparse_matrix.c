@@ -8,26 +8,96 @@
 
 /* --- the userdata --------------------------------------------------------- */
 
+/* What a userdata holds. A transpose that nobody has read yet has the matrix
+ * that it is of, whose arrays it shares, and of its own no starts and columns;
+ * its values are the other one's, so that type and device can be told. */
+typedef struct sparse_value {
+    gpu_sparse s;
+    gpu_sparse of;  /* without storage: s is all there */
+    gpu_sparse dry; /* what s is to a dry run, where it has made that */
+    int products;   /* that were formed without s's arrays */
+} sparse_value;
+
 gpu_sparse *lumat_new_sparse(lua_State *L)
 {
-    gpu_sparse *s = lua_newuserdatauv(L, sizeof *s, 1);
-    *s = (gpu_sparse){.values = {.storage = NULL}};
+    sparse_value *v = lua_newuserdatauv(L, sizeof *v, 1);
+    *v = (sparse_value){.products = 0};
     luaL_setmetatable(L, LUMAT_SPARSE);
-    return s;
+    return &v->s;
+}
+
+static void release_value(sparse_value *v)
+{
+    gpu_sparse_release(&v->s);
+    gpu_sparse_release(&v->of);
+    gpu_sparse_release(&v->dry);
+}
+
+void lumat_account_sparse(lua_State *L, const gpu_sparse *s)
+{
+    lumat_account(L, &s->starts);
+    lumat_account(L, &s->columns);
+    lumat_account(L, &s->values);
+}
+
+/* What a transpose is of, to be released: where there is no room a collection
+ * may run a finaliser that reads the transpose meanwhile. */
+static gpu_status hold_other(const sparse_value *v, gpu_sparse *held)
+{
+    return gpu_sparse_clone(&v->of, v->of.values.dtype, NULL, held);
+}
+
+/* The transpose with its arrays, which are made. A dry run leaves everything as
+ * it is, and has one of its own. */
+static gpu_sparse *settle(lua_State *L, sparse_value *v)
+{
+    gpu_sparse held, made;
+    gpu_sparse *to = gpu_is_dry() ? &v->dry : &v->s;
+    if (to->starts.storage)
+        return to;
+    lumat_try(L, hold_other(v, &held));
+    gpu_status status = gpu_sparse_transposed(&held, &made);
+    gpu_sparse_release(&held);
+    lumat_try(L, status);
+    if (gpu_is_dry())
+        gpu_sparse_release(&v->dry);
+    else
+        release_value(v);
+    *to = made;
+    lumat_account_sparse(L, to);
+    return to;
+}
+
+static sparse_value *value_at(lua_State *L, int index)
+{
+    return luaL_testudata(L, index, LUMAT_SPARSE);
+}
+
+const gpu_sparse *lumat_look_at_sparse(lua_State *L, int index)
+{
+    sparse_value *v = value_at(L, index);
+    return v ? &v->s : NULL;
 }
 
 gpu_sparse *lumat_test_sparse(lua_State *L, int index)
 {
-    return luaL_testudata(L, index, LUMAT_SPARSE);
+    sparse_value *v = value_at(L, index);
+    if (v && v->of.values.storage)
+        return settle(L, v);
+    return v ? &v->s : NULL;
+}
+
+static void refuse_other(lua_State *L)
+{
+    lumat_before_refusing(L, 1);
+    luaL_typeerror(L, 1, "sparse matrix");
 }
 
 gpu_sparse *lumat_check_sparse(lua_State *L)
 {
     gpu_sparse *s = lumat_test_sparse(L, 1);
-    if (!s) {
-        lumat_before_refusing(L, 1);
-        luaL_typeerror(L, 1, "sparse matrix");
-    }
+    if (!s)
+        refuse_other(L);
     return s;
 }
 
@@ -41,22 +111,23 @@ static gpu_sparse *check_alive(lua_State *L)
     return s;
 }
 
-void lumat_account_sparse(lua_State *L, const gpu_sparse *s)
+void lumat_release_sparse(lua_State *L, int index)
 {
-    lumat_account(L, &s->starts);
-    lumat_account(L, &s->columns);
-    lumat_account(L, &s->values);
+    release_value(value_at(L, index));
 }
 
 static int release(lua_State *L)
 {
-    gpu_sparse_release(lumat_check_sparse(L));
+    if (!value_at(L, 1))
+        refuse_other(L);
+    lumat_release_sparse(L, 1);
     return 0;
 }
 
 /* --- the transpose ----------------------------------------------------------
  * What is not made again: S holds its transpose, which knows S as long as S is
- * held elsewhere (in a table with weak values), so that S.T.T is S. */
+ * held elsewhere (in a table with weak values), so that S.T.T is S. Its arrays
+ * are made when they are read. */
 
 /* Pushes the other one of the matrix at index and returns 1, or nothing. */
 static int push_kept(lua_State *L, int index)
@@ -65,7 +136,7 @@ static int push_kept(lua_State *L, int index)
         lua_rawgeti(L, -1, 1);
         lua_remove(L, -2);
     }
-    const gpu_sparse *other = lumat_test_sparse(L, -1);
+    const gpu_sparse *other = lumat_look_at_sparse(L, -1);
     if (other && other->values.storage && !gpu_is_lost(&other->values))
         return 1;
     lua_pop(L, 1);
@@ -99,14 +170,36 @@ static void keep_transpose(lua_State *L, int index)
     lua_setiuservalue(L, index, 1);
 }
 
+/* out looks like the transpose of s: its sizes, and the values in their order.
+ */
+static void share_look(const gpu_sparse *s, gpu_sparse *out)
+{
+    gpu_retain(&s->values);
+    *out = (gpu_sparse){.starts = s->starts,
+                        .columns = s->columns,
+                        .values = s->values,
+                        .rows = s->cols,
+                        .cols = s->rows,
+                        .count = s->count};
+    out->starts.storage = out->columns.storage = NULL;
+    out->starts.rows = out->rows + 1;
+}
+
 void lumat_push_transpose(lua_State *L, int index)
 {
     index = lua_absindex(L, index);
     if (push_kept(L, index))
         return;
+    sparse_value *v = value_at(L, index);
     gpu_sparse *out = lumat_new_sparse(L);
-    lumat_try(L, gpu_sparse_transposed(lumat_test_sparse(L, index), out));
-    lumat_account_sparse(L, out);
+    if (v->of.values.storage) {
+        lumat_try(L, gpu_sparse_clone(&v->of, v->of.values.dtype, NULL, out));
+    } else {
+        sparse_value *turned = value_at(L, -1);
+        lumat_try(
+            L, gpu_sparse_clone(&v->s, v->s.values.dtype, NULL, &turned->of));
+        share_look(&v->s, out);
+    }
     if (!gpu_is_dry())
         keep_transpose(L, index);
 }
@@ -185,7 +278,7 @@ static int clone(lua_State *L)
 /* S:free() and the end of its scope; a dry run leaves what exists as it is. */
 static int give_up(lua_State *L)
 {
-    if (!lumat_test_sparse(L, 1)) {
+    if (!value_at(L, 1)) {
         lumat_before_refusing(L, 1);
         return 0;
     }
@@ -231,13 +324,35 @@ static int raise_shapes(lua_State *L, const gpu_sparse *s, const gpu_matrix *m)
                        hint);
 }
 
-static int push_product(lua_State *L, const gpu_sparse *s, const gpu_matrix *m,
-                        const char *kernel)
+/* out = S m for the matrix at index. A transpose whose arrays are not there is
+ * multiplied by what it is of, which takes about twice as long: after some
+ * products its arrays are worth their making. Bits are the same. */
+static gpu_status multiply_at(lua_State *L, int index, const gpu_matrix *m,
+                              const char *kernel, gpu_matrix *out)
+{
+    enum { WORTH_ARRAYS = 16 };
+    sparse_value *v = value_at(L, index);
+    gpu_status status = GPU_UNSUPPORTED;
+    if (v->of.values.storage && !kernel && v->products < WORTH_ARRAYS) {
+        gpu_sparse held;
+        lumat_try(L, hold_other(v, &held));
+        status = gpu_sparse_multiply_turned(&held, m, out);
+        gpu_sparse_release(&held);
+        v->products += status == GPU_OK && !gpu_is_dry();
+    }
+    return status == GPU_UNSUPPORTED
+               ? gpu_sparse_multiply(lumat_test_sparse(L, index), m, kernel,
+                                     out)
+               : status;
+}
+
+/* Of the matrix at 1. */
+static int push_product(lua_State *L, const gpu_matrix *m, const char *kernel)
 {
     gpu_matrix *out = lumat_new_matrix(L);
-    gpu_status status = gpu_sparse_multiply(s, m, kernel, out);
+    gpu_status status = multiply_at(L, 1, m, kernel, out);
     if (status == GPU_SHAPE)
-        return raise_shapes(L, s, m);
+        return raise_shapes(L, lumat_look_at_sparse(L, 1), m);
     lumat_try(L, status);
     lumat_account(L, out);
     return 1;
@@ -287,12 +402,12 @@ static int push_sparse_product(lua_State *L, const gpu_sparse *a,
     return 1;
 }
 
-/* D * S, by the transpose of S, which is kept with it. */
+/* D * S = (S.T * D.T).T; of a vector D its row. */
 static int push_left_product(lua_State *L, const gpu_matrix *m)
 {
-    const gpu_sparse *s = lumat_test_sparse(L, 2);
-    int length = m->ndim == 1 ? (int)(m->rows == s->rows) : m->cols == s->rows;
-    if (!length)
+    const gpu_sparse *s = lumat_look_at_sparse(L, 2);
+    int fits = m->ndim == 1 ? (int)(m->rows == s->rows) : m->cols == s->rows;
+    if (!fits)
         return lumat_raise(L,
                            "matmul: inner dimensions differ (%I and %I): %s is "
                            "%s, %s is %s",
@@ -301,16 +416,25 @@ static int push_left_product(lua_State *L, const gpu_matrix *m)
                            gpu_shape_text(m), lumat_name_of(L, 2, "S"),
                            gpu_size_text(s->rows, s->cols));
     lua_getfield(L, 2, "T");
-    const gpu_sparse *t = lumat_test_sparse(L, -1);
-    gpu_matrix *out = lumat_new_matrix(L);
-    lumat_try(L, gpu_sparse_multiply_left(m, t, out));
+    int t = lua_gettop(L);
+    gpu_matrix *turned = lumat_new_matrix(L), *out = lumat_new_matrix(L);
+    if (m->ndim == 1) {
+        lumat_try(L, multiply_at(L, t, m, NULL, out));
+    } else {
+        gpu_matrix *product = lumat_new_matrix(L);
+        gpu_view_transposed(m, turned);
+        lumat_try(L, multiply_at(L, t, turned, NULL, product));
+        gpu_view_transposed(product, out);
+        gpu_release(product);
+        lua_pop(L, 1);
+    }
     lumat_account(L, out);
     return 1;
 }
 
 int lumat_matmul_sparse(lua_State *L, const char *kernel)
 {
-    const gpu_sparse *s = lumat_test_sparse(L, 1);
+    const gpu_sparse *s = lumat_look_at_sparse(L, 1);
     const gpu_matrix *m = lumat_test_matrix(L, 2);
     if (!kernel)
         return lumat_multiply_sparse(L);
@@ -319,24 +443,25 @@ int lumat_matmul_sparse(lua_State *L, const char *kernel)
                            "matmul: kernels are of a sparse matrix times a "
                            "dense one: leave kernel = \"%s\" out",
                            kernel);
-    return push_product(L, s, m, kernel);
+    return push_product(L, m, kernel);
 }
 
 int lumat_multiply_sparse(lua_State *L)
 {
-    const gpu_sparse *a = lumat_test_sparse(L, 1), *b = lumat_test_sparse(L, 2);
-    const gpu_matrix *m = lumat_test_matrix(L, a ? 2 : 1);
-    int other = a ? 2 : 1;
+    const gpu_matrix *m;
+    int left = lumat_look_at_sparse(L, 1) != NULL;
+    int both = left && lumat_look_at_sparse(L, 2);
+    int other = left ? 2 : 1;
     gpu_operand factor = {.is_complex = lumat_test_complex(L, other) != NULL};
     if ((factor.is_complex || lumat_is_number(L, other)) &&
         lumat_take_complex(L, other, &factor.value))
-        return push_scaled(L, a ? a : b, factor);
-    if (a && m)
-        return push_product(L, a, m, NULL);
-    if (a && b)
-        return push_sparse_product(L, a, b);
+        return push_scaled(L, lumat_test_sparse(L, 3 - other), factor);
+    if (both)
+        return push_sparse_product(L, lumat_test_sparse(L, 1),
+                                   lumat_test_sparse(L, 2));
+    m = lumat_test_matrix(L, other);
     if (m)
-        return push_left_product(L, m);
+        return left ? push_product(L, m, NULL) : push_left_product(L, m);
     return lumat_refuse_operand(L, other);
 }
 
@@ -345,7 +470,8 @@ int lumat_multiply_sparse(lua_State *L)
 static const char *operand_name(lua_State *L, int index)
 {
     if (lua_isuserdata(L, index))
-        return lumat_name_of(L, index, lumat_test_sparse(L, index) ? "S" : "D");
+        return lumat_name_of(L, index,
+                             lumat_look_at_sparse(L, index) ? "S" : "D");
     return lumat_push_brief(L, index);
 }
 
@@ -367,7 +493,7 @@ static const char *const missing[][2] = {{"__lt", "<"}, {"__le", "<="}};
 static int join(lua_State *L)
 {
     for (int i = 1; i <= 2; i++)
-        if (!lumat_test_sparse(L, i) && !lumat_test_matrix(L, i))
+        if (!lumat_look_at_sparse(L, i) && !lumat_test_matrix(L, i))
             return lumat_raise(L,
                                "..: cannot join a sparse matrix and a %s; for "
                                "text write tostring(%s)",

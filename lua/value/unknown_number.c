@@ -62,7 +62,7 @@ static int compute(lua_State *L)
     const char *event = lua_tostring(L, lua_upvalueindex(1));
     lua_settop(L, 2);
     for (int i = 1; i <= 2; i++) {
-        int is_matrix = lumat_test_matrix(L, i) || lumat_test_sparse(L, i);
+        int is_matrix = lumat_test_matrix(L, i) || lumat_look_at_sparse(L, i);
         if (!is_matrix || !luaL_getmetafield(L, i, event))
             continue;
         lua_insert(L, 1);

@@ -58,6 +58,10 @@ extern void (*lumat_before_refusing)(lua_State *L, int arg);
 /* Raises "A + B: B is nil, expected a matrix or a number" of the operand at
  * arg, 1 or 2, of the operator that runs. */
 int lumat_refuse_operand(lua_State *L, int arg);
+/* Where the right operand is a table that has the event ("__mul") itself, as a
+ * distributed matrix, pushes what it gives and returns 1: Lua asks the left one
+ * alone. */
+int lumat_call_right(lua_State *L, const char *event);
 /* After filling a new matrix: counts the bytes of its storage for the
  * collector, which does a step for every few results, or every 512 KiB of small
  * ones; nothing in a dry run. */
@@ -93,6 +97,7 @@ gpu_matrix lumat_as_rows(const gpu_matrix *m);
 void lumat_push_shape(lua_State *L, const gpu_matrix *m);
 /* The type of new matrices, as set: GPU_F32 or GPU_F64. */
 gpu_dtype lumat_default_dtype(lua_State *L);
+void lumat_set_default_dtype(gpu_dtype type);
 
 void lumat_open_matrix(lua_State *L); /* the metatable, the collector */
 
@@ -103,16 +108,26 @@ void lumat_open_matrix(lua_State *L); /* the metatable, the collector */
 /* Pushes an empty sparse matrix that the collector will release; to be filled,
  * and told of to lumat_account_sparse, like a dense one. */
 gpu_sparse *lumat_new_sparse(lua_State *L);
-/* The sparse matrix at index, or NULL; one that was freed has no storage. */
+/* The sparse matrix at index, or NULL; one that was freed has no storage. Makes
+ * the arrays of a transpose that nobody has read: raises where there is no
+ * room.
+ */
 gpu_sparse *lumat_test_sparse(lua_State *L, int index);
+/* The same as it is, for those who look at sizes, type, device and whether it
+ * was freed alone: of such a transpose nothing else is there. Never raises. */
+const gpu_sparse *lumat_look_at_sparse(lua_State *L, int index);
 /* The one at 1, which metamethods and methods begin with, freed or not; raises
  * for anything else. */
 gpu_sparse *lumat_check_sparse(lua_State *L);
 /* After filling a new one: counts its bytes for the collector. */
 void lumat_account_sparse(lua_State *L, const gpu_sparse *s);
 
-/* S.T: pushes the transpose of the sparse matrix at index, which is made once
- * and kept; until the matrix is written to or freed, which drops it. */
+/* Gives up the arrays of the sparse matrix at index. */
+void lumat_release_sparse(lua_State *L, int index);
+
+/* S.T: pushes the transpose of the sparse matrix at index, which is made once,
+ * when it is read, and kept; until the matrix is written to or freed, which
+ * drops it. */
 void lumat_push_transpose(lua_State *L, int index);
 void lumat_drop_transpose(lua_State *L, int index);
 
@@ -265,6 +280,21 @@ int lumat_warns(void);
 /* Notes at the prompt: once in a session for each word, what a user should
  * know who types; scripts are told nothing. */
 void lumat_note(lua_State *L, const char *word, const char *note);
+/* The same, where the running function was called by the user's own Lua, not by
+ * the library's. */
+void lumat_note_to_caller(lua_State *L, const char *word, const char *note);
+
+/* Is there somebody who types? For what costs something to note. */
+int lumat_is_noted(void);
+/* A matrix at the prompt, at index, that may hold NaN of the operation which
+ * the note is of, "sqrt of …", a static text: it is noted, once for its first
+ * word, when the echo shows NaN in that matrix, or anything with NaN in the
+ * same entry. */
+void lumat_expect_nan(lua_State *L, int index, const char *note);
+/* What is expected of the matrix at `from` is of the result at `to`, too. */
+void lumat_pass_nan_on(lua_State *L, int from, int to);
+/* The echo shows a NaN in the value at index. */
+void lumat_explain_nan(lua_State *L, int index);
 
 /* What is given each warning that is not silenced, one or more lines; NULL:
  * they go to standard error as they are. It must raise nothing. */
@@ -303,7 +333,6 @@ void lumat_push_traceback(lua_State *L);
  *   lumat.base          the globals that are not the user's own, by name
  *   lumat.environment   the same for the library's own files, which --safe
  *                       takes nothing from
- *   lumat.dtype         lumat_default_dtype
  *   lumat.status, lumat.message  of the last failure of gpu/ */
 
 void lumat_open_library(lua_State *L); /* first of all: empty tables */

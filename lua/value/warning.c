@@ -10,6 +10,8 @@
 
 /* Registry: what was warned of, "operation place" -> true; what was noted. */
 static const char told_key, noted_key;
+/* And of which operation NaN may be, matrix -> note, by weak keys. */
+static const char nan_key;
 static lumat_warning_fn *print_note; /* NULL: not at a prompt */
 
 static void print_plainly(const char *message)
@@ -145,6 +147,11 @@ void lumat_set_notes(lumat_warning_fn *print)
     print_note = print;
 }
 
+int lumat_is_noted(void)
+{
+    return print_note != NULL;
+}
+
 void lumat_note(lua_State *L, const char *word, const char *note)
 {
     if (!print_note)
@@ -161,6 +168,92 @@ void lumat_note(lua_State *L, const char *word, const char *note)
         print_note(note);
     }
     lua_pop(L, 2);
+}
+
+/* Is it the user's code that made the call, and not the library's? */
+static int is_users_call(lua_State *L)
+{
+    lua_Debug ar;
+    return lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sl", &ar) &&
+           lumat_is_users(&ar);
+}
+
+void lumat_note_to_caller(lua_State *L, const char *word, const char *note)
+{
+    if (print_note && is_users_call(L))
+        lumat_note(L, word, note);
+}
+
+static struct {
+    const char *note; /* of the last operation that may have given NaN */
+    int entry;        /* in which it ran */
+} nan_expected;
+
+/* Pushes the table of notes; at a prompt alone there is one. */
+static int push_nan_notes(lua_State *L)
+{
+    if (!print_note)
+        return 0;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &nan_key) == LUA_TTABLE)
+        return 1;
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "k");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &nan_key);
+    return 1;
+}
+
+void lumat_expect_nan(lua_State *L, int index, const char *note)
+{
+    index = lua_absindex(L, index);
+    if (gpu_is_dry() || !print_note || !is_users_call(L) || !push_nan_notes(L))
+        return;
+    nan_expected.note = note;
+    lumat_running_entry(&nan_expected.entry);
+    lua_pushvalue(L, index);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)note);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+void lumat_pass_nan_on(lua_State *L, int from, int to)
+{
+    from = lua_absindex(L, from);
+    to = lua_absindex(L, to);
+    if (!nan_expected.note || !push_nan_notes(L))
+        return;
+    lua_pushvalue(L, from);
+    if (lua_rawget(L, -2) != LUA_TNIL) {
+        lua_pushvalue(L, to);
+        lua_insert(L, -2);
+        lua_rawset(L, -3);
+        lua_pop(L, 1);
+    } else {
+        lua_pop(L, 2);
+    }
+}
+
+void lumat_explain_nan(lua_State *L, int index)
+{
+    int number, top = lua_gettop(L);
+    index = lua_absindex(L, index);
+    if (!push_nan_notes(L))
+        return;
+    lua_pushvalue(L, index);
+    lua_rawget(L, -2);
+    const char *note = lua_touserdata(L, -1);
+    lumat_running_entry(&number);
+    if (!note && number == nan_expected.entry)
+        note = nan_expected.note;
+    if (note) {
+        lua_pushlstring(L, note, strcspn(note, " "));
+        lumat_note(L, lua_tostring(L, -1), note);
+    }
+    lua_settop(L, top);
 }
 
 /* warn_once(operation, message): the same for the library's part in Lua. */

@@ -73,11 +73,11 @@ _lumat()
     esac
     case $word in
     --*) _lumat_offer "$word" "--quiet --device= --color= --no-init --safe
-        --safe-language --memory= --time= --strict --bytecode --manual=
-        --version --help" ;;
+        --safe-language --memory= --time= --strict --bytecode --spmd
+        --spmd-check --manual= --version --help" ;;
     -*) _lumat_offer "$word" "-e -p -i -q -v -h --quiet --device= --color=
         --no-init --safe --safe-language --memory= --time= --strict --bytecode
-        --manual= --version --help" ;;
+        --spmd --spmd-check --manual= --version --help" ;;
     *) _lumat_files "$word" ;;
     esac
     [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace

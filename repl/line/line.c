@@ -141,14 +141,14 @@ static void hold_interrupts(int on)
     sigprocmask(on ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
-/* Ctrl-C was pressed while interrupts are held. */
-static int is_interrupt_held(void)
+/* Readline draws nothing where it finds that the terminal does not echo. */
+static void prepare_terminal(int meta)
 {
-    sigset_t waiting;
-    return sigpending(&waiting) == 0 && sigismember(&waiting, SIGINT) == 1;
+    int is_hidden = repl_typing_hide();
+    rl_prep_terminal(meta);
+    if (is_hidden)
+        rl_tty_set_echoing(1);
 }
-
-static int is_unseen; /* it came while the terminal was not to show it */
 
 /* With bracketed paste, and only then, Readline ends a line that Ctrl-D or
  * READERR ended with a newline of its own; edit_line writes it always. From
@@ -156,29 +156,25 @@ static int is_unseen; /* it came while the terminal was not to show it */
 static void restore_terminal(void)
 {
     rl_eof_found = 0;
-    if (rl_done) {
+    if (rl_done)
         hold_interrupts(1);
-        is_unseen = is_interrupt_held();
-    }
     rl_deprep_terminal();
 }
 
 /* Behind a line that was read: a Ctrl-C that followed it stops what it runs.
  * One that Readline still has a mark of would else end the next line; Readline
- * goes on reading when it has acted on that, and so is ended again. The handler
- * shows one that the terminal has not, once the echo is off. */
+ * goes on reading when it has acted on that, and so is ended again. That one it
+ * shows itself. */
 static void pass_on_interrupt(void)
 {
     if (rl_pending_signal() == SIGINT) {
         rl_check_signals();
         rl_deprep_terminal();
         rl_clear_signals();
-    }
-    if (!is_unseen)
         hold_interrupts(0);
-    repl_typing_begin();
+    }
+    repl_typing_tell(1);
     hold_interrupts(0);
-    is_unseen = 0;
 }
 
 /* --- beginning ------------------------------------------------------------ */
@@ -206,9 +202,10 @@ static void hold_signals(void)
     sigprocmask(SIG_BLOCK, &set, &unheld);
 }
 
-/* Once Readline has prepared the terminal for a line. */
+/* Once Readline has prepared the terminal for a line, and catches Ctrl-C. */
 static int begin_line(void)
 {
+    repl_typing_tell(0);
     sigprocmask(SIG_SETMASK, &unheld, NULL);
     repl_keys_begin();
     repl_paint_clear_echo();
@@ -250,6 +247,7 @@ void repl_line_open(lua_State *L)
     rl_instream = stdin;
     rl_outstream = prompt_stream();
     rl_getc_function = get_key;
+    rl_prep_term_function = prepare_terminal;
     rl_deprep_term_function = restore_terminal;
     rl_startup_hook = begin_line;
     rl_pre_input_hook = read_past;
@@ -275,7 +273,6 @@ static char *edit_line(const char *prompt, repl_line_end *end)
     char *line;
     using_history();
     repl_recall_begin();
-    repl_typing_end();
     repl_paint_begin();
     hold_signals();
     line = readline(prompt);

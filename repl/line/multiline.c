@@ -256,7 +256,7 @@ int repl_edit_elsewhere(int count, int key)
     repl_paint_clear();
     rl_deprep_terminal();
     text = repl_edit_text(rl_line_buffer);
-    rl_prep_terminal(1);
+    rl_prep_term_function(1);
     if (text != NULL) {
         rl_begin_undo_group();
         rl_delete_text(0, rl_end);

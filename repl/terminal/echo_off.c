@@ -1,6 +1,6 @@
-/* The terminal's echo: off while an entry runs, and on again for what reads the
- * terminal. Of its settings that bit alone is written, so that what a program
- * has set otherwise meanwhile stays. */
+/* The terminal's echo: off from the first prompt on, and on again for what an
+ * entry has read the terminal. Of its settings that bit alone is written, so
+ * that what a program has set otherwise meanwhile stays. */
 #include "terminal.h"
 
 #include <errno.h>
@@ -13,11 +13,12 @@
 static struct {
     volatile sig_atomic_t is_hidden; /* the echo is off, by this file */
     volatile sig_atomic_t controls;  /* it would show ^C */
-    int is_running;                  /* an entry is */
+    volatile sig_atomic_t is_told;   /* who handles Ctrl-C shows it */
+    int is_taken;                    /* the terminal is to be hidden */
     int lent;                        /* to how many that read the terminal */
     int terminal;                    /* that shows what is printed, or -1 */
     pid_t owner;                     /* not a process that it started */
-} typing = {.terminal = -1};
+} typing = {.is_told = 1, .terminal = -1};
 
 /* --- the terminal's settings ---------------------------------------------- */
 
@@ -29,12 +30,13 @@ static int is_ours(struct termios *modes)
            tcgetattr(STDIN_FILENO, modes) == 0;
 }
 
-/* A terminal that does not echo already was told so by someone else. */
+/* A terminal that does not echo already was told so by someone else; and one
+ * that does again although it was hidden, as after a stop, is hidden anew. */
 static void hide(void)
 {
     struct termios modes;
-    if (!typing.is_running || typing.lent > 0 || typing.is_hidden ||
-        !is_ours(&modes) || (modes.c_lflag & ECHO) == 0)
+    if (!typing.is_taken || typing.lent > 0 || !is_ours(&modes) ||
+        (modes.c_lflag & ECHO) == 0)
         return;
     typing.controls = (modes.c_lflag & ECHOCTL) != 0;
     typing.is_hidden = 1;
@@ -58,7 +60,8 @@ static void show(void)
 int repl_is_echoing(void)
 {
     struct termios modes;
-    return tcgetattr(STDIN_FILENO, &modes) != 0 || (modes.c_lflag & ECHO) != 0;
+    return typing.is_hidden || tcgetattr(STDIN_FILENO, &modes) != 0 ||
+           (modes.c_lflag & ECHO) != 0;
 }
 
 /* --- what the terminal would have shown ----------------------------------- */
@@ -72,7 +75,7 @@ static void write_out(const char *text, size_t length)
 void repl_echo_control(char letter)
 {
     char text[] = {'^', letter};
-    if (typing.is_hidden && typing.controls)
+    if (typing.is_hidden && typing.controls && typing.is_told)
         write_out(text, sizeof text);
 }
 
@@ -162,8 +165,9 @@ static void catch_signal(int number, void (*handler)(int), int flags)
 
 static void catch_signals(void)
 {
-    static const int deaths[] = {SIGTERM, SIGHUP, SIGQUIT, SIGSEGV,
-                                 SIGBUS,  SIGFPE, SIGILL,  SIGABRT};
+    static const int deaths[] = {SIGTERM, SIGHUP,  SIGQUIT, SIGALRM,
+                                 SIGUSR1, SIGUSR2, SIGSEGV, SIGBUS,
+                                 SIGFPE,  SIGILL,  SIGABRT};
     for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++)
         catch_signal(deaths[i], on_death, (int)SA_RESETHAND | SA_ONSTACK);
     catch_signal(SIGTSTP, on_stop, SA_NODEFER | SA_RESTART);
@@ -189,15 +193,21 @@ void repl_typing_open(void)
     lumat_set_typing(&ways);
 }
 
-void repl_typing_begin(void)
+int repl_typing_hide(void)
 {
-    typing.is_running = 1;
+    typing.is_taken = 1;
     typing.lent = 0;
     hide();
+    return typing.is_hidden;
+}
+
+void repl_typing_tell(int is_told)
+{
+    typing.is_told = is_told;
 }
 
 void repl_typing_end(void)
 {
-    typing.is_running = 0;
+    typing.is_taken = typing.is_told = 0;
     show();
 }

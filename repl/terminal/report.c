@@ -9,10 +9,16 @@
 
 static const char *label = "lumat:";
 static unsigned complaints;
+static const char *(*speaker)(const char *message);
 
 void repl_report_at_prompt(void)
 {
     label = "error:";
+}
+
+void repl_set_speaker(const char *(*who)(const char *message))
+{
+    speaker = who;
 }
 
 unsigned repl_complaint_count(void)
@@ -32,14 +38,14 @@ static int is_at_prompt(void)
     return label[0] == 'e';
 }
 
-/* A message behind a word that has a colour at the prompt. */
+/* A message behind a word that has a colour at the prompt, and who says it. */
 static void print_labelled(const char *colour, const char *word,
-                           const char *message)
+                           const char *who, const char *message)
 {
     int coloured = is_at_prompt() && repl_colour(STDERR_FILENO);
     repl_end_output();
-    fprintf(stderr, "%s%s%s ", coloured ? colour : "", word,
-            coloured ? "\033[0m" : "");
+    fprintf(stderr, "%s%s%s %s", coloured ? colour : "", word,
+            coloured ? "\033[0m" : "", who);
     lumat_write_visible(stderr, message, strlen(message), 0);
     fputc('\n', stderr);
     fflush(stderr);
@@ -48,14 +54,16 @@ static void print_labelled(const char *colour, const char *word,
 void repl_warn(const char *message)
 {
     print_labelled("\033[1;33m",
-                   is_at_prompt() ? "warning:" : "lumat: warning:", message);
+                   is_at_prompt() ? "warning:" : "lumat: warning:", "",
+                   message);
 }
 
 void repl_complain(const char *message)
 {
     complaints++;
     repl_clear_interrupt();
-    print_labelled("\033[1;31m", label, message);
+    print_labelled("\033[1;31m", label, speaker ? speaker(message) : "",
+                   message);
 }
 
 /* The error value as a string; its __tostring may raise another error. */

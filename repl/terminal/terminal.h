@@ -22,6 +22,10 @@ void repl_report_at_prompt(void);
  * behind what standard output holds. Counts it, and forgets a Ctrl-C. */
 void repl_complain(const char *message);
 
+/* Is asked before each error with its message: what is to stand in front of it,
+ * as "rank 2 of 4: ". It need not return, where others tell it. */
+void repl_set_speaker(const char *(*speaker)(const char *message));
+
 /* How many errors were printed so far. */
 unsigned repl_complaint_count(void);
 
@@ -73,15 +77,20 @@ void repl_ask_pictures(lumat_screen *screen, char *keys, size_t size);
 
 /* --- the echo: echo_off.c -------------------------------------------------
  * What is typed while an entry runs the terminal shows at the next prompt, not
- * amid the output. */
+ * amid the output. It does not echo in between either: a ^C has no moment then
+ * in which neither the terminal nor the program shows it. */
 
 /* Once, when the prompt is at a terminal. However the program ends or is
  * stopped, the terminal echoes then as it did. */
 void repl_typing_open(void);
 
-/* While an entry runs the terminal does not echo; what ends is safe to call in
- * a signal handler, and when nothing was begun. */
-void repl_typing_begin(void);
+/* From now on the terminal does not echo. Returns 0 where it did not anyway. */
+int repl_typing_hide(void);
+/* Whether repl_echo_control is to show what is pressed: while an entry runs.
+ * Readline shows it in its own way. */
+void repl_typing_tell(int is_told);
+/* The terminal echoes again. Safe in a signal handler, and when nothing was
+ * hidden. */
 void repl_typing_end(void);
 
 /* Around whatever reads the terminal meanwhile, also one in the other: it
@@ -89,7 +98,8 @@ void repl_typing_end(void);
 void repl_lend_typing(void);
 void repl_take_typing_back(void);
 
-/* Whether the terminal shows what is typed; so does what is none. */
+/* Whether what is typed is shown, by the terminal or for it; so it is where
+ * there is none. */
 int repl_is_echoing(void);
 
 /* Safe in a signal handler: ^C for 'C', where the terminal does not show it

@@ -441,11 +441,22 @@ static int is_for_matrices(int key)
     return strchr("/nN<>ct", key) != NULL && key != 0;
 }
 
+/* Keys of what looks at all elements. */
+static int is_of_all(int key)
+{
+    return strchr("/nN<>c", key) != NULL && key != 0;
+}
+
 static void act(view *v, int key)
 {
     v->message[0] = '\0';
     if (lumat_window_is_frame(v->window) && is_for_matrices(key)) {
         say(v, "of matrices alone; T[T.a:gt(3)] and T:sort \"a\" make frames");
+        return;
+    }
+    if (lumat_window_is_distributed(v->window) && is_of_all(key)) {
+        say(v, "goes through all elements: D:argmax(), D:argmin(), "
+               "D:gt(1):any() ask the processes");
         return;
     }
     for (int i = 0; i < BINDINGS; i++)

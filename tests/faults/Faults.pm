@@ -48,7 +48,7 @@ sub outcome_of
         open STDIN, '<', '/dev/null';
         open STDOUT, '>', 'out';
         open STDERR, '>', 'err';
-        exec 'timeout', '-k', 1, 30, @command or POSIX::_exit(126);
+        exec 'timeout', '-k', 1, 120, @command or POSIX::_exit(126);
     }
     waitpid $pid, 0;
     my $code = $? >> 8;

@@ -18,6 +18,7 @@ plan skip_all => "no $fake[0]" unless @fake && -f $fake[0];
 
 begin_faults('driver', 12);
 delete @ENV{qw(LUMAT_NO_CUDA LUMAT_FAKE)};
+$ENV{LUMAT_TOGETHER} = 'on';
 mkdir 'bin';
 system 'cp', $lumat, @fake, 'bin/';
 my @run = ("$ENV{HOME}/bin/lumat", '--no-init');
@@ -75,12 +76,14 @@ ok($how eq 'exit 3' && $err =~ /no usable GPU: the driver (is too old|here is fo
 
 # --- the cases ---------------------------------------------------------------------
 
-($how, $out, $err) = outcome_of({LUMAT_FAULT => 'off', LUMAT_TILE => 512, POINTS => $real || $ENV{SECONDS} ? 1e9 : 2, SECONDS => 20},
+($how, $out, $err) = outcome_of({LUMAT_FAULT => 'off', LUMAT_TILE => 512, LUMAT_FAKE_DEVICES => 2, POINTS => $real || $ENV{SECONDS} ? 1e9 : 2, SECONDS => 20},
     @run, "$FindBin::Bin/driver_faults.lua");
 my ($cases) = $out =~ /^(\d+) points/m;
 $tried += $cases // 0;
 # what found no memory there may lie here, of which is told once
 my $told = $err =~ s/^lumat: warning: [^\n]* does not fit cuda:0, [^\n]*computed in tiles[^\n]*\n//;
+# and what looks at elements there finds anything
+$err =~ s/^lumat: warning: [^\n]*: (?:solve|inv): A\[\{1, 1\}\] is Inf\n//mg if $real;
 bad_point($how, $out =~ /^(BAD.*)/m, $err) unless $how eq 'exit 0' && $cases && $err eq '';
 ok($told, 'what does not fit goes to the CPU');
 
@@ -100,6 +103,44 @@ END
     is(join(' ', (outcome_of({$fails{gesvdp} => 1}, @run, '-e', $svd))[0, 2]), 'exit 0 ', 'svd whose first routine fails goes on');
     is(join(' ', outcome_of({map { $_ => 1 } values %fails}, @run, '-e', $svd)), "exit 0 cuda:0\ttrue\n ",
         'where both fail the CPU finds the values');
+}
+
+# --- small work -------------------------------------------------------------------
+
+# Many small operations are one launch; one that fails is made again.
+if ($real) {
+    ($how, $out, $err) = outcome_of({LUMAT_FAULT => 'off'}, @run, '-e', <<'END');
+settings{fusion = "off"}
+local faults = require "lumat.faults"
+local A = ones(3, 3)
+sync()
+faults.arm "cudaLaunchKernel:99:once"
+for _ = 1, 36 do A = A + 1 end
+print(faults.calls().cudaLaunchKernel or 0)
+sync()
+print(faults.calls().cudaLaunchKernel)
+faults.arm "cudaLaunchKernel:1:once"
+A = A + 1
+print(pcall(sync))
+sync()
+print(faults.calls().cudaLaunchKernel)
+END
+    like($out, qr/^1\n2\nfalse\t[^\n]*\n2\n$/, 'small work is started together, and again where that failed');
+    is("$how $err", 'exit 0 ', 'and nothing is left');
+}
+
+# --- two devices ------------------------------------------------------------------
+
+# Each call is made for the device whose stream it is of.
+if ($real) {
+    for my $type ('f32', 'f64') {
+        ($how, $out, $err) = outcome_of({LUMAT_FAULT => 'off', LUMAT_FAKE_DEVICES => 2, LUMAT_TILE => 4 << 20}, @run, '--device', 'cpu', '-e', <<"END");
+local by, A = {device = {"cuda:1", "cuda:0"}}, zeros(2500, 2500, {dtype = "$type"})
+local held = {matmul(A, A, by), matmul(A.T, A, {device = by.device, out = A:clone(), beta = 1}), add(A, A.T, by), A:max(by), A:argmin(by)}
+print(memory("cuda:0").live, memory("cuda:1").live)
+END
+        is("$how $out$err", "exit 0 0\t0\n", "two devices together, $type");
+    }
 }
 
 # --- copies ------------------------------------------------------------------------

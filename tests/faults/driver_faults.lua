@@ -24,7 +24,13 @@ local ENDS = {cudaStreamQuery = true, cudaStreamSynchronize = true,
 
 seed(7)
 local A, B = rand(7, 9), rand(7, 9)
-local D = (rand(9, 9) + 9 * eye(9)):f64()
+-- Brought there, as a CPU that solves looks at elements.
+local function dominant(n, dtype)
+    local there = {device = "cpu", dtype = dtype}
+    return (rand(n, n, there) + n * eye(n, there)):to(A.device)
+end
+local D = dominant(9, "f64")
+local large, large_32 = dominant(130, "f64"), dominant(130, "f32") -- no CPU's
 local v, w = rand(500), rand(500)
 local tall, wide = rand(300, 130), rand(130, 260)
 local S = rand(40, 40, {device = "cpu"})
@@ -126,6 +132,12 @@ for _, k in ipairs(library.kernel_list(A.device)) do
         end
         ::other::
     end
+    if k.operation == "lu" and k.available and k.c64 then
+        local Z = complex(rand(70, 70), rand(70, 70))
+        case("lu " .. k.name .. " c64", function()
+            return {(steps.lu(Z, k.name))}
+        end)
+    end
 end
 case("products", function()
     local C = zeros(300, 260)
@@ -149,6 +161,24 @@ computing("checked", function()
 end)
 case("systems", function()
     return {solve(D, ones(9, {dtype = "f64"})), inv(D), det(D), rcond(D)}
+end)
+case("larger systems", function()
+    return {solve(large, ones(130, {dtype = "f64"})), inv(large), det(large),
+        rcond(large), solve(large_32, ones(130, 2)), (steps.lu(large)),
+        (steps.lu(large:c64()))}
+end)
+case("complex products", function()
+    local Z = complex(A, B)
+    local both = complex(large:f32(), large.T:f32())
+    return {Z * Z.H, Z.H * Z[{{}, {1, 1}}], A.T * Z:c128(), both * both.H,
+        large * both}
+end)
+-- By a kernel of our own, and beyond its sides one by one.
+local small, pair = tile(D, 5, 1), tile(rand(140, 140) + 140 * eye(140), 2, 1)
+case("batches", function()
+    return {(steps.batch(small, ones(45, 2), 5)),
+        (steps.batch(small:c64(), ones(45, 1), 5)),
+        (steps.batch(pair, ones(280, 1), 2))}
 end)
 computing("factors", function()
     return {lu(D).L, chol(D.T * D):det(), qr(D).R, svd(D).S, svdvals(A)}
@@ -190,9 +220,11 @@ case("transforms", function()
     return {fft(A), ifft(complex(A, B), {axis = 2}), rfft(v), irfft(rfft(v)),
         fft2(A), fft2(A.T), conv(v, w), conv(A, B), fft(v:f64(), 700)}
 end)
+-- The transpose of S is made and kept once it was multiplied often.
+for _ = 1, 40 do local _ = S.T * v["1:40"] end
 case("sparse", function()
     local x, X = v["1:40"], tall["1:40, 1:9"]
-    return {full(S), S * x, S.T * x, S * X, S.nnz, full(S * 2), S["2:5, :"].nnz,
+    return {full(S), S * x, S.T * x, (S * 2).T * x, S * X, S.nnz, full(S * 2), S["2:5, :"].nnz,
         S:f64() * x:f64()}
 end)
 case("transfers", function()
@@ -221,6 +253,18 @@ case("tiles", function() -- LUMAT_TILE makes them small
 end)
 local folder = os.tmpname()
 os.remove(folder)
+local two = {A.device, "cuda:1"}
+local has_two = pcall(library.kernel_list, two[2])
+if has_two then
+    case("tiles of two", function()
+        local by = {device = two}
+        local C = here:clone()
+        matmul(here, beside.T, {device = two, beta = 2, out = C[{{}, {1, 7}}]})
+        return {matmul(here, beside.T, by), add(here, beside, by), here:max(by),
+            argmax(table_of_500, by), table_of_500:max{axis = 1, device = two},
+            C}
+    end)
+end
 case("files", function()
     save(A, folder .. ".npy")
     save(A, folder .. ".csv")
@@ -305,7 +349,7 @@ end
 local function live()
     make_cold()
     collectgarbage()
-    return memory(A.device).live
+    return memory(A.device).live + (has_two and memory(two[2]).live or 0)
 end
 
 -- What the errors say.

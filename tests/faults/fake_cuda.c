@@ -1,7 +1,8 @@
 /* liblumat-cuda.so without a GPU: the CPU's backend under CUDA's name, with
- * CUDA's errors where the environment has LUMAT_FAULT, and with so many bytes
- * of memory where it has LUMAT_FAKE_MEMORY. What becomes of them in gpu/ and
- * above can be tested with it anywhere. */
+ * CUDA's errors where the environment has LUMAT_FAULT, with so many bytes of
+ * memory a device where it has LUMAT_FAKE_MEMORY, after a comma of the second
+ * and so on, and as so many devices where it has LUMAT_FAKE_DEVICES. What
+ * becomes of them in gpu/ and above can be tested with it anywhere. */
 #include "backend.h"
 
 #define random random_of_stdlib /* here it is an entry */
@@ -21,7 +22,19 @@ enum {
 
 static const gpu_host *host;
 static const gpu_backend *cpu;
-static int device, lost; /* the one there is: its address is its handle */
+
+/* Its address is its handle. */
+enum { MOST = 16 };
+typedef struct fake {
+    int is_lost;
+    size_t used; /* bytes */
+} fake;
+static fake fakes[MOST];
+
+static int number_of(const void *handle)
+{
+    return (int)((const fake *)handle - fakes);
+}
 
 static int is_sticky(int error)
 {
@@ -33,28 +46,39 @@ static int is_sticky(int error)
     return 0;
 }
 
-/* A call of CUDA's, which fails or not. */
-static gpu_status call(gpu_fault_site *site)
+gpu_status fake_fail(const char *why); /* of fake_exchange.c */
+gpu_status fake_fail(const char *why)
 {
-    if (lost)
-        return host->fail(GPU_LOST, "cuda:0 failed earlier and is lost");
+    return host->fail(GPU_INTERNAL, "%s", why);
+}
+
+/* A call of CUDA's, which fails or not. */
+static gpu_status call(void *handle, gpu_fault_site *site)
+{
+    fake *d = handle;
+    int number = number_of(d);
+    if (d->is_lost)
+        return host->fail(GPU_LOST, "cuda:%d failed earlier and is lost",
+                          number);
     int error = host->fault ? host->fault(site) : 0;
     if (error == 0)
         return GPU_OK;
-    lost = is_sticky(error);
+    d->is_lost = is_sticky(error);
     if (error == MEMORY_ALLOCATION)
-        return host->fail(GPU_MEMORY, "cuda:0: out of memory");
-    return host->fail(lost ? GPU_LOST : GPU_INTERNAL,
-                      lost ? "cuda:0 failed: (cudaError%d); its matrices are "
-                             "lost, and at the prompt :restart uses it again"
-                           : "cuda:0: (cudaError%d)",
-                      error);
+        return host->fail(GPU_MEMORY, "cuda:%d: out of memory", number);
+    if (!d->is_lost)
+        return host->fail(GPU_INTERNAL, "cuda:%d: (cudaError%d)", number,
+                          error);
+    return host->fail(GPU_LOST,
+                      "cuda:%d failed: (cudaError%d); its matrices are "
+                      "lost, and at the prompt :restart uses it again",
+                      number, error);
 }
 
 #define CALL(of, error)                                            \
     do {                                                           \
         static gpu_fault_site site = {.name = of, .usual = error}; \
-        gpu_status status = call(&site);                           \
+        gpu_status status = call(handle, &site);                   \
         if (status != GPU_OK)                                      \
             return status;                                         \
     } while (0)
@@ -64,8 +88,9 @@ static int probe(char *why, size_t size)
     static gpu_fault_site site = {.name = "cudaGetDeviceCount",
                                   .usual = NO_DEVICE};
     int error = host->fault ? host->fault(&site) : 0;
+    const char *devices = getenv("LUMAT_FAKE_DEVICES");
     if (error == 0)
-        return 1;
+        return !devices ? 1 : atoi(devices) < MOST ? atoi(devices) : MOST;
     strncpy(why,
             error == INSUFFICIENT_DRIVER ? "the driver is too old"
                                          : "no NVIDIA GPU here",
@@ -75,11 +100,11 @@ static int probe(char *why, size_t size)
 
 static gpu_status open_device(int index, void **out)
 {
-    void *unused;
+    void *unused, *handle = &fakes[index];
     CALL("cudaSetDevice", INVALID_VALUE);
     CALL("cudaMallocHost", MEMORY_ALLOCATION);
-    *out = &device;
-    return cpu->open(index, &unused);
+    *out = handle;
+    return cpu->open(0, &unused);
 }
 
 static const char *describe(void *handle)
@@ -96,33 +121,35 @@ static int capability(void *handle)
 
 static int is_lost(void *handle)
 {
-    (void)handle;
-    return lost;
+    return ((const fake *)handle)->is_lost;
 }
 
-static size_t used;
-
-static size_t all_memory(void)
+static size_t all_memory(const void *handle)
 {
-    const char *text = getenv("LUMAT_FAKE_MEMORY");
+    const char *text = getenv("LUMAT_FAKE_MEMORY"), *next;
+    for (int i = 0; text && i < number_of(handle); i++) {
+        next = strchr(text, ',');
+        text = next ? next + 1 : text;
+    }
     return text ? (size_t)atoll(text) : SIZE_MAX;
 }
 
 static gpu_status take(void *handle, size_t bytes, void **data)
 {
     CALL("cudaMallocAsync", MEMORY_ALLOCATION);
-    if (bytes > all_memory() - used)
+    fake *d = handle;
+    if (bytes > all_memory(d) - d->used)
         return GPU_MEMORY;
     gpu_status status = cpu->alloc(handle, bytes, data);
     if (status == GPU_OK)
-        used += bytes;
+        d->used += bytes;
     return status;
 }
 
 static void give(void *handle, void *data, size_t bytes)
 {
     cpu->free(handle, data, bytes);
-    used -= bytes;
+    ((fake *)handle)->used -= bytes;
 }
 
 static gpu_status upload(void *handle, void *to, const void *from, size_t n)
@@ -174,9 +201,9 @@ static gpu_status memory(void *handle, size_t *available, size_t *total)
 {
     CALL("cudaMemGetInfo", INVALID_VALUE);
     gpu_status status = cpu->memory(handle, available, total);
-    if (all_memory() < *total) {
-        *total = all_memory();
-        *available = *total - used;
+    if (all_memory(handle) < *total) {
+        *total = all_memory(handle);
+        *available = *total - ((fake *)handle)->used;
     }
     return status;
 }
@@ -250,8 +277,8 @@ static gpu_status dot(void *handle, VIEW x, VIEW y, double *out)
     return cpu->choose_dot(handle, x, y)->dot(handle, x, y, out);
 }
 
-static gpu_kernel fakes[2];
-static const gpu_kernel *const list[] = {&fakes[0], &fakes[1]};
+static gpu_kernel rungs[2];
+static const gpu_kernel *const list[] = {&rungs[0], &rungs[1]};
 
 static int kernels(const gpu_kernel *const **out)
 {
@@ -262,13 +289,13 @@ static int kernels(const gpu_kernel *const **out)
 static const gpu_kernel *choose_matmul(void *handle, const gpu_gemm *p)
 {
     (void)handle, (void)p;
-    return &fakes[0];
+    return &rungs[0];
 }
 
 static const gpu_kernel *choose_dot(void *handle, VIEW x, VIEW y)
 {
     (void)handle, (void)x, (void)y;
-    return &fakes[1];
+    return &rungs[1];
 }
 
 static void make_kernels(void)
@@ -276,9 +303,9 @@ static void make_kernels(void)
     const gpu_kernel *const *all;
     int count = cpu->kernels(&all);
     for (int i = 0; i < count; i++)
-        fakes[strcmp(all[i]->operation, "dot") == 0] = *all[i];
-    fakes[0].matmul = matmul;
-    fakes[1].dot = dot;
+        rungs[strcmp(all[i]->operation, "dot") == 0] = *all[i];
+    rungs[0].matmul = matmul;
+    rungs[1].dot = dot;
 }
 
 gpu_backend_entry lumat_backend __attribute__((visibility("default")));

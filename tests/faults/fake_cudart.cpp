@@ -1,6 +1,10 @@
 /* CUDA's runtime without a GPU, for the CUDA backend's own code: memory is the
- * host's, copies are made at once, kernels do nothing. At the end it tells what
- * was not given back, where no faults are injected from the start on. */
+ * host's, copies are made at once, kernels do nothing. Of several devices, as
+ * many as LUMAT_FAKE_DEVICES says, it refuses what a real one does: launches
+ * into a stream that is not the current device's or with shared memory that was
+ * not asked for there, and an event of another device than the stream's. At the
+ * end it tells what was not given back, where no faults are injected from the
+ * start on. */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <stdint.h>
@@ -51,11 +55,21 @@ static cudaError_t give(void *data)
     return cudaSuccess;
 }
 
+/* Streams and events are numbers of their devices. */
+static thread_local int current;
+
 template <class T> static cudaError_t make(T *out)
 {
+    int *device = (int *)malloc(sizeof current);
     objects++;
-    *out = (T)malloc(1);
+    *device = current;
+    *out = (T)device;
     return cudaSuccess;
+}
+
+static int device_of(const void *object)
+{
+    return *(const int *)object;
 }
 
 static cudaError_t end(void *object)
@@ -158,7 +172,11 @@ CALL(cudaEventDestroy, cudaEvent_t e)
 {
     return end(e);
 }
-NOTHING(cudaEventRecord, cudaEvent_t, cudaStream_t)
+CALL(cudaEventRecord, cudaEvent_t e, cudaStream_t s)
+{
+    return device_of(e) == device_of(s) ? cudaSuccess
+                                        : cudaErrorInvalidResourceHandle;
+}
 NOTHING(cudaEventQuery, cudaEvent_t)
 NOTHING(cudaEventSynchronize, cudaEvent_t)
 CALL(cudaEventElapsedTime, float *milliseconds, cudaEvent_t, cudaEvent_t)
@@ -173,15 +191,20 @@ enum { SMS = 132, SHARED = 227 << 10 };
 
 CALL(cudaGetDeviceCount, int *count)
 {
-    *count = 1;
+    const char *devices = getenv("LUMAT_FAKE_DEVICES");
+    *count = devices ? atoi(devices) : 1;
     return cudaSuccess;
 }
 CALL(cudaGetDevice, int *device)
 {
-    *device = 0;
+    *device = current;
     return cudaSuccess;
 }
-NOTHING(cudaSetDevice, int)
+CALL(cudaSetDevice, int device)
+{
+    current = device;
+    return cudaSuccess;
+}
 CALL(cudaDriverGetVersion, int *version)
 {
     *version = CUDART_VERSION;
@@ -241,18 +264,66 @@ CALL(cudaFuncGetAttributes, cudaFuncAttributes *a, const void *)
     a->ptxVersion = a->binaryVersion = 90;
     return cudaSuccess;
 }
-NOTHING(cudaFuncSetAttribute, const void *, cudaFuncAttribute, int)
+
+/* Shared memory that a kernel may have on a device beyond what all may. */
+enum { PLAIN = 48 << 10, KERNELS = 4096 };
+static struct {
+    const void *kernel;
+    int device, bytes;
+} asked[KERNELS];
+static int kernels;
+
+static int most_shared(const void *kernel)
+{
+    for (int i = kernels - 1; i >= 0; i--)
+        if (asked[i].kernel == kernel && asked[i].device == current)
+            return asked[i].bytes;
+    return PLAIN;
+}
+
+CALL(cudaFuncSetAttribute, const void *kernel, cudaFuncAttribute what, int n)
+{
+    if (what != cudaFuncAttributeMaxDynamicSharedMemorySize ||
+        most_shared(kernel) == n)
+        return cudaSuccess;
+    if (n > SHARED || kernels == KERNELS)
+        return cudaErrorInvalidValue;
+    asked[kernels].kernel = kernel;
+    asked[kernels].device = current;
+    asked[kernels++].bytes = n;
+    return cudaSuccess;
+}
+
+static cudaError_t launch(const void *kernel, size_t shared, cudaStream_t s)
+{
+    if (device_of(s) != current)
+        return cudaErrorInvalidResourceHandle;
+    return kernel && shared > PLAIN && shared > (size_t)most_shared(kernel)
+               ? cudaErrorInvalidValue
+               : cudaSuccess;
+}
+
 CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *blocks,
      const void *, int, size_t, unsigned)
 {
     *blocks = 2;
     return cudaSuccess;
 }
-NOTHING(cudaLaunchKernelExC, const cudaLaunchConfig_t *, const void *, void **)
-NOTHING(cudaLaunchKernel, const void *, dim3, dim3, void **, size_t,
-        cudaStream_t)
-NOTHING(__cudaLaunchKernel, cudaKernel_t, dim3, dim3, void **, size_t,
-        cudaStream_t)
+CALL(cudaLaunchKernelExC, const cudaLaunchConfig_t *c, const void *kernel,
+     void **)
+{
+    return launch(kernel, c->dynamicSmemBytes, c->stream);
+}
+CALL(cudaLaunchKernel, const void *kernel, dim3, dim3, void **, size_t shared,
+     cudaStream_t s)
+{
+    return launch(kernel, shared, s);
+}
+CALL(__cudaLaunchKernel, cudaKernel_t kernel, dim3, dim3, void **,
+     size_t shared, cudaStream_t s)
+{
+    return launch((const void *)kernel, shared, s);
+}
 CALL(cudaLibraryLoadData, cudaLibrary_t *library, const void *, cudaJitOption *,
      void **, unsigned, cudaLibraryOption *, void **, unsigned)
 {
@@ -269,10 +340,24 @@ CALL(cudaLibraryUnload, cudaLibrary_t library)
 }
 
 /* What the compiler's own code calls around a launch. */
-NOTHING(__cudaGetKernel, cudaKernel_t *, const void *)
-NOTHING(__cudaPopCallConfiguration, dim3 *, dim3 *, size_t *, void *)
-extern "C" unsigned __cudaPushCallConfiguration(dim3, dim3, size_t, void *)
+CALL(__cudaGetKernel, cudaKernel_t *kernel, const void *function)
 {
+    *kernel = (cudaKernel_t)(uintptr_t)function;
+    return cudaSuccess;
+}
+static thread_local size_t pushed_shared;
+static thread_local void *pushed_stream;
+CALL(__cudaPopCallConfiguration, dim3 *, dim3 *, size_t *shared, void *stream)
+{
+    *shared = pushed_shared;
+    *(void **)stream = pushed_stream;
+    return cudaSuccess;
+}
+extern "C" unsigned __cudaPushCallConfiguration(dim3, dim3, size_t shared,
+                                                void *stream)
+{
+    pushed_shared = shared;
+    pushed_stream = stream;
     return 0;
 }
 extern "C" void **__cudaRegisterFatBinary(void *)

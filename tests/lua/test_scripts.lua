@@ -30,7 +30,7 @@ end
 -- those that this test may have been started with.
 local function make(target, out, root)
     local text, code = shell("cd %s && env -u MAKEFLAGS -u MAKELEVEL make -s " ..
-        "-o all %s OUT=%s PLUGINS=\"$(ls %s/bin/*.so 2>/dev/null)\" " ..
+        "-o all %s OUT=%s PLUGINS=\"$(echo $(ls %s/bin/*.so 2>/dev/null))\" " ..
         "DESTDIR=%s PREFIX=/usr", quoted(source), target, quoted(out),
         quoted(out), quoted(root))
     if code == 0 then return end
@@ -55,6 +55,9 @@ local tree, root, out = install(assert(os.getenv("LUMAT"),
 local scripts = tree .. "/share/lumat/scripts/"
 local lumat = tree .. "/bin/lumat"
 local was_run = {}
+
+-- What takes long is left out in a build that is slow.
+local is_slow = os.getenv "LUMAT_TEST_EVERY" ~= nil
 
 -- What the program prints, both streams together, and its exit code.
 local function run(...)
@@ -367,8 +370,8 @@ end
 function TestBench:test_a_kept_run()
     local folder = os.tmpname()
     os.remove(folder)
-    for script, name in pairs{["bench.lua"] = "language",
-        ["bench_matmul.lua"] = "products"} do
+    for script, name in pairs(is_slow and {["bench.lua"] = "language"} or
+        {["bench.lua"] = "language", ["bench_matmul.lua"] = "products"}) do
         local first = bench(script, "--dir", folder)
         lu.assertNotNil(io.open(folder .. "/" .. name .. "/experiment.json"))
         local again = bench(script, "--dir", folder)
@@ -381,9 +384,12 @@ function TestBench:test_a_kept_run()
 end
 
 function TestBench:test_wrong_arguments()
-    for _, script in ipairs{"bench", "bench_dot", "bench_matmul"} do
-        for _, words in ipairs{{"--fast"}, {"--seconds"}, {"--seconds", "no"},
-            {"--seconds", "0"}} do
+    for _, case in ipairs{{"bench", "--seconds"}, {"bench_dot", "--seconds"},
+        {"bench_matmul", "--seconds"}, {"bench_pool", "--ranks"},
+        {"bench_workers", "--several"}, {"study_pool", "--size"}} do
+        local script, option = case[1], case[2]
+        for _, words in ipairs{{"--fast"}, {option}, {option, "no"},
+            {option, "0"}, {"some"}} do
             local text, code = run(scripts .. script .. ".lua",
                 table.unpack(words))
             lu.assertEquals(code, 2, text)
@@ -440,7 +446,7 @@ local function study(name, ...)
     local text, code, files = run_in_folder(scripts .. "study_" .. name ..
         ".lua", "--quiet", ...)
     lu.assertEquals(code, 0, text)
-    lu.assertTrue(clock() - start < 60)
+    lu.assertTrue(is_slow or clock() - start < 60)
     lu.assertStrContains(text, name .. ".html has it all\n")
     lu.assertNotStrContains(text, "FAILED")
     lu.assertStrContains(files[name .. ".html"], "<svg ")
@@ -455,6 +461,8 @@ function TestStudies:test_kernels()
 end
 
 function TestStudies:test_accuracy()
+    was_run["study_accuracy.lua"] = true
+    lu.skipIf(is_slow, "half a minute in a build that is slow")
     lu.assertStrContains(study "accuracy", "points; error")
 end
 
@@ -477,8 +485,81 @@ function TestStudies:test_graph()
     lu.assertStrContains(text, "centrality  34 (0.0750)  1 (0.0714)")
 end
 
+-- The figures of a line of a table: of a product, then of LU factors.
+local function scaling(count, ...)
+    local lines = {}
+    for line in succeeds("study_scaling.lua", ...):gmatch("\n +" .. count ..
+        " +%d+x%d+ [^\n]*") do
+        local f = {bound = line:match "%d %%  ([%a ]+)$"}
+        for text in line:gsub("%d+x%d+", ""):gmatch "[%d.]+" do
+            f[#f + 1] = tonumber(text)
+        end
+        lines[#lines + 1] = {n = f[2], work = f[4], exchange = f[5], plain = f[7],
+            ahead = f[9], bound = f.bound}
+    end
+    lu.assertEquals(#lines, 2)
+    return lines[1], lines[2]
+end
+
+-- What two H200 exchange was measured: 1.93 times one with plain panels.
+function TestStudies:test_scaling()
+    local two, factors = scaling(2)
+    lu.assertEquals(two.plain, 1.93)
+    lu.assertAlmostEquals(two.exchange, 32768 ^ 2 / 2 * 4 / 369e9 * 1e3, 0.2)
+    lu.assertTrue(two.ahead > 1.95 and two.ahead <= 2)
+    lu.assertTrue(factors.ahead > factors.plain and factors.ahead < 2)
+    local slow = scaling(2, "--inside", 10, "--most", 2)
+    lu.assertTrue(slow.plain < 1 and slow.bound == "links in a host")
+    local f64 = scaling(2, "--dtype", "f64", "--most", 2)
+    lu.assertAlmostEquals(f64.exchange, 2 * two.exchange, 0.2)
+    lu.assertTrue(f64.plain > two.plain)
+    local weak = scaling(16, "--weak", "--most", 16)
+    lu.assertEquals(weak.n, 4 * 32768)
+    lu.assertTrue(weak.plain > scaling(16, "--most", 16).plain)
+    local far = scaling(4, "--grid", "2x2", "--hosted", 2)
+    lu.assertTrue(far.plain < scaling(4, "--grid", "2x2").plain)
+    lu.assertEquals(scaling(4, "--grid", "1x4", "--between", 1, "--hosted",
+        2).bound, "links between hosts")
+    for _, words in ipairs{{"--grid", "2"}, {"--n", "no"}, {"--n"}, {"--cards", 3},
+        {"--dtype", "f16"}, {"many"}} do
+        local text, code = run(scripts .. "study_scaling.lua",
+            table.unpack(words))
+        lu.assertEquals(code, 2, text)
+        lu.assertStrContains(text, "usage: lumat study_scaling.lua")
+    end
+end
+
+-- One process and several; results are looked at.
+function TestStudies:test_pool()
+    local text = succeeds("study_pool.lua", "--quick", "--ranks", 2)
+    lu.assertEquals(select(2, text:gsub("accepted", "")), 4, text)
+    lu.assertEquals(select(2, text:gsub("times as fast", "")), 3, text)
+    lu.assertNotStrContains(text, "WRONG")
+end
+
+-- Points that wait need no core: two workers have twice as many of them.
+function TestStudies:test_workers()
+    local function bench(...)
+        return run_in_folder(scripts .. "bench_workers.lua", "--quick",
+            "--several", 2, ...)
+    end
+    local text, code, files = bench("--sleep", 0.1)
+    lu.assertEquals(code, 0, text)
+    local one, two = text:match "1 worker +([%d.]+) .-2  workers +([%d.]+) "
+    lu.assertTrue(one + 0 > 1 and one + 0 < 10, text)
+    lu.assertTrue(two + 0 > one + 0 and two + 0 < 20, text)
+    lu.assertNotNil(text:find "\nefficiency +[%d.]+ %%\n", text)
+    lu.assertNil(next(files))
+    text, code = bench("--least", 5)
+    lu.assertEquals(code, 1, text)
+    lu.assertStrContains(text, "FAILS: below 500.0 %")
+    text, code = bench("--cores", 5)
+    lu.assertEquals(code, 2, text)
+end
+
 -- The sweep that the README shows runs as it is written there.
 function TestStudies:test_the_sweep_of_the_readme()
+    lu.skipIf(is_slow, "minutes in a build that is slow")
     local readme = assert(io.open(source .. "/README.md")):read "a"
     local sweep = readme:match("```lua\n(local e = experiment.-)```")
     lu.assertNotNil(sweep)

@@ -146,7 +146,7 @@ write_file('inside.lua', "print(#'a\0b')\n");
 gives(q($lumat inside.lua), 0, "3\n");
 gives(q($lumat <(echo 'print(4)')), 0, "4\n");
 my $own = 'mkdir -p own/lumat; rm -f own/lumat/init.lua; ';
-my $starts = 'env -u LUMAT_INIT XDG_CONFIG_HOME=$PWD/own timeout 9 $lumat -i -q </dev/null';
+my $starts = 'env -u LUMAT_INIT XDG_CONFIG_HOME=$PWD/own timeout 60 $lumat -i -q </dev/null';
 gives("$own mkfifo own/lumat/init.lua; $starts", 0, qr/^lumat> /,
       qr/^lumat: .*init.lua: it is not a regular file\n$/);
 gives("$own ln -s /dev/null own/lumat/init.lua; $starts", 0, qr/^lumat> /);

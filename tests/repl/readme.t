@@ -17,5 +17,4 @@ my $file = new_folder('readme') . '/readme.session';
 open my $out, '>', $file or die "$file: $!\n";
 print $out $session, "lumat>\n";
 close $out;
-$ENV{LUMAT_PATIENCE} ||= 60;
 exit(system($^X, "$FindBin::Bin/session", $file) >> 8);

@@ -3,10 +3,12 @@
  *
  *   cusolver.cu     the peer, for all kinds: loads liblumat-cuda-solver.so
  *   lu_split16.cu   our own LU: pivot_columns.h
+ *   lu_complex.cu   our own LU of c64: pivot_complex.h
  *   chol_split16.cu our own Cholesky: definite_block.h
  *   qr_split16.cu   our own QR: reflect_columns.h, join_columns.h
  *   padded.cu       what these work on, products, triangles: block_solve.h
- *   refine.cu       f64 systems by f32 factors
+ *   refine.cu       f64 systems by f32 factors: vector_solve.h
+ *   batch.cu        many small systems at once: pivot_numbers.h
  *   systems.cu      LU by either, as gpu/ wants it: factors that come back, or
  *                   solve, determinant, inverse_norm */
 #ifndef GPU_CUDA_FACTOR_H
@@ -31,6 +33,10 @@ void gpu_cuda_solver_close(cuda_device *d);
 /* Of all kinds that are no rungs of the list. */
 extern const gpu_kernel gpu_cuda_factor_cusolver;
 
+/* GPU_FACTOR_BATCH, of squares whose rows registers hold. */
+extern const gpu_kernel gpu_cuda_batch;
+bool gpu_cuda_can_batch(const gpu_view *a);
+
 /* Can our own LU do a? And then: order, of the device, gets the rows' (see
  * cuda_lu). Ahead: the next panel is factored while the rest is updated, where
  * the driver allows it. Where the factors are not all finite, or pivots so
@@ -40,6 +46,11 @@ gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int is_ahead,
                            int *order, int *is_fine);
 /* Of such a side it is faster. */
 bool gpu_cuda_is_for_ahead(int64_t n);
+
+/* The same of c64. */
+bool gpu_cuda_can_complex_lu(const cuda_device *d, const gpu_view *a);
+gpu_status gpu_cuda_complex_lu(cuda_device *d, const gpu_view *a, int is_ahead,
+                               int *order, int *is_fine);
 
 /* a x = b, f64 and row by row without gaps, by f32 factors: b becomes x, a
  * stays. GPU_UNSUPPORTED, or GPU_MEMORY, where it comes to nothing: then b is

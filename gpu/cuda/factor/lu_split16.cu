@@ -1,11 +1,11 @@
-/* split16: LU with partial pivoting of square f32 matrices, right-looking, in
- * blocks of nb columns: the panel's columns are factored 32 at a time by one
- * cluster (pivot_columns.h), 128 of them joined by products, all of them by
- * products of 128; then the rows of the whole matrix are exchanged, U's block
- * row solved by halves, and the rest updated by split16 in place, at 160 to 230
- * TFLOP/s.
+/* split16: LU with partial pivoting of f32 matrices, square ones and taller
+ * ones of whole blocks of columns, right-looking, in blocks of nb columns: the
+ * panel's columns are factored 32 at a time by one cluster (pivot_columns.h),
+ * 128 of them joined by products, all of them by products of 128; then the rows
+ * of the whole matrix are exchanged, U's block row solved by halves, and the
+ * rest updated by split16 in place, at 160 to 230 TFLOP/s.
  *
- * Limited by the panels up to 16384: n pivot searches one after the other, 1.0
+ * Limited by the panels up to 16384: n pivot searches one after the other, 0.9
  * to 1.6 us each; above by the tensor cores' power. Source for the order of
  * the steps: Golub and Van Loan, Matrix Computations, 4th edition, 3.4. Needs
  * sm_90a with clusters of 16 blocks. */
@@ -60,81 +60,6 @@ static gpu_status start_rows(cuda_device *d, int *p, int n)
     return GPU_OK;
 }
 
-/* The row exchanges of the innermost columns at `at` on the panel's other
- * columns, and on content; up to `end` also the triangular solve. a: the
- * panel's top left. A thread has a column. */
-template <int W>
-__global__ void exchange_and_solve(float *a, int64_t ld, int at, int nb,
-                                   int end, int *content, const int *from_,
-                                   const int *to_)
-{
-    __shared__ float4 turned[W][W / 4]; /* L by columns, four rows each */
-    __shared__ int from[W], to[W];
-    int t = (int)threadIdx.x;
-    if (t < W) {
-        from[t] = from_[t];
-        to[t] = to_[t];
-    }
-#pragma unroll 4
-    for (int i = t; i < W * W / 4; i += (int)blockDim.x) {
-        int r = i % W, q = i / W;
-        float4 v = *(const float4 *)(a + (int64_t)(at + r) * ld + at + 4 * q);
-        float *p = (float *)turned[4 * q] + r;
-        p[0] = v.x;
-        p[W] = v.y;
-        p[2 * W] = v.z;
-        p[3 * W] = v.w;
-    }
-    __syncthreads(); /* the block and its exchanges are there */
-    int c = (int)blockIdx.x * (int)blockDim.x + t;
-    if (c == nb) {
-        int x[W], y[W], *p = content + at;
-#pragma unroll
-        for (int i = 0; i < W; i++) {
-            x[i] = p[from[i]];
-            y[i] = p[i];
-        }
-#pragma unroll
-        for (int i = 0; i < W; i++)
-            p[i] = x[i];
-#pragma unroll
-        for (int i = 0; i < W; i++)
-            if (to[i] >= W)
-                p[to[i]] = y[i];
-        return;
-    }
-    if (c >= nb || (c >= at && c < at + W))
-        return;
-    float x[W], y[W], *p = a + (int64_t)at * ld + c;
-#pragma unroll
-    for (int i = 0; i < W; i++) {
-        x[i] = p[from[i] * ld];
-        y[i] = p[i * ld];
-    }
-    if (c >= at + W && c < end)
-#pragma unroll
-        for (int k = 0; k < W - 1; k++)
-#pragma unroll
-            for (int q = (k + 1) / 4; q < W / 4; q++) {
-                float4 l = turned[k][q];
-                if (4 * q > k)
-                    x[4 * q] -= l.x * x[k];
-                if (4 * q + 1 > k)
-                    x[4 * q + 1] -= l.y * x[k];
-                if (4 * q + 2 > k)
-                    x[4 * q + 2] -= l.z * x[k];
-                if (4 * q + 3 > k)
-                    x[4 * q + 3] -= l.w * x[k];
-            }
-#pragma unroll
-    for (int i = 0; i < W; i++)
-        p[i * ld] = x[i];
-#pragma unroll
-    for (int i = 0; i < W; i++)
-        if (to[i] >= W)
-            p[to[i] * ld] = y[i];
-}
-
 /* content, as where the first nb rows come from, and where they go. */
 __global__ void read_content(const int *content, int m, int nb, int *from,
                              int *to)
@@ -149,24 +74,90 @@ __global__ void read_content(const int *content, int m, int nb, int *from,
         to[c] = i;
 }
 
+enum { BESIDE_ROWS = 64, BESIDE_THREADS = 256 };
+
+/* c -= l u, m x cols: of W columns at `l` with the rows beside them, which are
+ * above those of c; all rows ld apart. Bytes, and a launch: so it begins while
+ * the pivots are still looked for. A block has 64 rows, a thread 8 of them, 8
+ * apart, and four columns. */
+template <int W>
+__global__ void __launch_bounds__(BESIDE_THREADS)
+    update_beside(float *l, int64_t ld, int m, int cols)
+{
+    __shared__ __align__(16) float x[W][JOINED - W];
+    __shared__ __align__(16) float v[BESIDE_ROWS][W + 4];
+    const int t = (int)threadIdx.x, first = (int)blockIdx.x * BESIDE_ROWS;
+    const int j = t % 32 * 4, i = t / 32; /* a thread's part of c */
+    float *c = l + W * ld;                /* the rows of L that multiply */
+    wait_for_previous();
+    let_next_start();
+    for (int e = t; e < BESIDE_ROWS * W / 4; e += BESIDE_THREADS) {
+        int r = e / (W / 4), q = e % (W / 4) * 4;
+        float4 z = make_float4(0, 0, 0, 0);
+        if (first + r < m)
+            z = *(const float4 *)(c + (first + r) * ld + q);
+        *(float4 *)&v[r][q] = z;
+    }
+    for (int e = t; e < W * (cols / 4); e += BESIDE_THREADS) {
+        int r = e / (cols / 4), q = e % (cols / 4) * 4;
+        *(float4 *)&x[r][q] = *(const float4 *)(l + r * ld + W + q);
+    }
+    float4 old[8], sum[8];
+#pragma unroll
+    for (int e = 0; e < 8; e++) {
+        int row = first + i + 8 * e;
+        sum[e] = make_float4(0, 0, 0, 0);
+        if (row < m && j < cols)
+            old[e] = *(const float4 *)(c + row * ld + W + j);
+    }
+    __syncthreads(); /* both factors are there */
+    if (j >= cols)
+        return;
+#pragma unroll 2
+    for (int k = 0; k < W; k += 4) {
+        float4 z[4];
+#pragma unroll
+        for (int f = 0; f < 4; f++)
+            z[f] = *(const float4 *)&x[k + f][j];
+#pragma unroll
+        for (int e = 0; e < 8; e++) {
+            float4 u = *(const float4 *)&v[i + 8 * e][k];
+            sum[e].x +=
+                u.x * z[0].x + u.y * z[1].x + u.z * z[2].x + u.w * z[3].x;
+            sum[e].y +=
+                u.x * z[0].y + u.y * z[1].y + u.z * z[2].y + u.w * z[3].y;
+            sum[e].z +=
+                u.x * z[0].z + u.y * z[1].z + u.z * z[2].z + u.w * z[3].z;
+            sum[e].w +=
+                u.x * z[0].w + u.y * z[1].w + u.z * z[2].w + u.w * z[3].w;
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < 8; e++) {
+        int row = first + i + 8 * e;
+        if (row >= m)
+            break;
+        *(float4 *)(c + row * ld + W + j) =
+            make_float4(old[e].x - sum[e].x, old[e].y - sum[e].y,
+                        old[e].z - sum[e].z, old[e].w - sum[e].w);
+    }
+}
+
 /* The columns from s on, as many as are done at once, which becomes *width. */
 static gpu_status factor_innermost(cuda_device *d, float *a, int64_t ld, int m,
                                    int nb, int s, int end, const exchanges *e,
                                    int *width)
 {
     int w = *width = columns_at_once(m - s);
-    float *p = a + s * ld + s;
-    unsigned blocks = (unsigned)(nb / 64 + 1);
-    TRY(find_pivots(d, p, ld, m - s, w, e->inner_from, e->inner_to));
-    if (w == 16)
-        exchange_and_solve<16><<<blocks, 64, 0, d->stream>>>(
-            a, ld, s, nb, end, e->content, e->inner_from, e->inner_to);
-    else
-        exchange_and_solve<32><<<blocks, 64, 0, d->stream>>>(
-            a, ld, s, nb, end, e->content, e->inner_from, e->inner_to);
-    LAUNCHED(d);
-    return gpu_cuda_subtract(d, p + w * ld + w, p + w * ld, p + w, ld,
-                             m - s - w, end - s - w, w, 0);
+    int rows = m - s - w, cols = end - s - w;
+    pivot_job job = {a,   ld,         m - s,         s,          nb,
+                     end, e->content, e->inner_from, e->inner_to};
+    TRY(find_pivots(d, job));
+    if (rows <= 0 || cols <= 0)
+        return GPU_OK;
+    return launch_behind(d, w == 16 ? update_beside<16> : update_beside<32>,
+                         dim3((unsigned)ceil_div(rows, BESIDE_ROWS)),
+                         BESIDE_THREADS, 0, 1, a + s * ld + s, ld, rows, cols);
 }
 
 /* m rows of nb columns. a: their top left. */
@@ -241,7 +232,7 @@ __global__ void __launch_bounds__(EXCHANGE_THREADS)
     }
 }
 
-/* n: the matrix's whole side; a: its row j. */
+/* n: all the matrix's columns; a: its row j. */
 static gpu_status exchange(cuda_device *d, float *a, int64_t ld, int n, int j,
                            int nb, const exchanges *e)
 {
@@ -261,20 +252,20 @@ static gpu_status exchange(cuda_device *d, float *a, int64_t ld, int n, int j,
 static gpu_status factor_blocks(cuda_device *d, const padded *p, int width,
                                 const exchanges *e)
 {
-    int n = p->side;
+    int n = p->across;
     int64_t ld = p->ld;
     for (int j = 0; j < n; j += width) {
         int nb = (int)smaller(width, n - j), rest = n - j - nb;
         float *a = p->data + j * ld + j, *right = a + nb;
         if (*gpu_cuda_host->interrupted)
             return FAIL(GPU_INTERRUPTED, "interrupted");
-        TRY(factor_panel(d, a, ld, n - j, nb, e));
+        TRY(factor_panel(d, a, ld, p->side - j, nb, e));
         TRY(exchange(d, p->data + j * ld, ld, n, j, nb, e));
         if (rest == 0)
             break;
         TRY(gpu_cuda_solve_unit_lower(d, a, ld, nb, right, ld, rest));
-        TRY(gpu_cuda_subtract(d, right + nb * ld, a + nb * ld, right, ld, rest,
-                              rest, nb, 0));
+        TRY(gpu_cuda_subtract(d, right + nb * ld, a + nb * ld, right, ld,
+                              p->side - j - nb, rest, nb, 0));
     }
     return GPU_OK;
 }
@@ -292,30 +283,52 @@ static int panel_width_ahead(int n)
     return n > 24576 ? 1024 : 512;
 }
 
-/* The columns [after, n) of the rows behind a panel of nb columns, and the
- * panel behind it, which ends there. a: the first one's top left; rest: rows
- * and columns behind it. */
+/* Of `cols` columns of m rows, to be updated by nb columns beside a panel of
+ * `next`, those that the panel's lane takes when it is through with its panel,
+ * so that both end at about the same time. In microseconds on one H200: a
+ * panel's column 2.1 and more with its rows, an update at 1.6 TFLOP/s a
+ * multiprocessor. At 32768 a panel taken for two thirds of that costs 4 %, and
+ * no share at all as much. */
+static int columns_of_panel_lane(const cuda_lanes *lanes, int m, int cols,
+                                 int nb, int next)
+{
+    const int least = 1024, step = 256; /* fewer are far from that rate */
+    double panel = next * (2.1 + 1e-4 * m), column = 2.0 * nb * m / 1.6e6;
+    double here = lanes->panel->sms, there = lanes->rest->sms;
+    double own =
+        (cols * column / there - panel) / (column * (1 / there + 1 / here));
+    return own < least ? 0 : (int)own / step * step;
+}
+
+/* The columns [next, rest) of the rows behind a panel of nb columns, and the
+ * panel behind it, which ends there. a: the first one's top left; below, rest:
+ * rows and columns behind it. */
 static gpu_status go_ahead(cuda_device *d, cuda_lanes *lanes, float *a,
-                           int64_t ld, int rest, int nb, int next,
+                           int64_t ld, int below, int rest, int nb, int next,
                            const exchanges *e)
 {
+    const float *left = a + nb * ld, *right = a + nb;
     float *behind = a + nb * ld + nb;
+    int own = columns_of_panel_lane(lanes, below, rest - next, nb, next);
+    int first = rest - own; /* of the panel's lane */
     TRY(gpu_cuda_fork_lanes(d, lanes));
-    TRY(gpu_cuda_subtract(lanes->rest, behind + next, a + nb * ld,
-                          a + nb + next, ld, rest, rest - next, nb, 0));
-    TRY(factor_panel(lanes->panel, behind, ld, rest, next, e));
+    TRY(gpu_cuda_subtract(lanes->rest, behind + next, left, right + next, ld,
+                          below, first - next, nb, 0));
+    TRY(factor_panel(lanes->panel, behind, ld, below, next, e));
+    TRY(gpu_cuda_subtract(lanes->panel, behind + first, left, right + first, ld,
+                          below, own, nb, 0));
     return gpu_cuda_join_lanes(d, lanes);
 }
 
 static gpu_status factor_ahead(cuda_device *d, cuda_lanes *lanes,
                                const padded *p, const exchanges *e)
 {
-    int n = p->side, width = panel_width_ahead(n);
+    int n = p->across, width = panel_width_ahead(n);
     int64_t ld = p->ld;
-    TRY(factor_panel(d, p->data, ld, n, (int)smaller(width, n), e));
+    TRY(factor_panel(d, p->data, ld, p->side, (int)smaller(width, n), e));
     for (int j = 0; j < n; j += width) {
         int nb = (int)smaller(width, n - j), rest = n - j - nb;
-        int next = (int)smaller(width, rest);
+        int next = (int)smaller(width, rest), below = p->side - j - nb;
         float *a = p->data + j * ld + j, *behind = a + nb * ld + nb;
         if (*gpu_cuda_host->interrupted)
             return FAIL(GPU_INTERRUPTED, "interrupted");
@@ -323,22 +336,25 @@ static gpu_status factor_ahead(cuda_device *d, cuda_lanes *lanes,
         if (rest == 0)
             break;
         TRY(gpu_cuda_solve_unit_lower(d, a, ld, nb, a + nb, ld, rest));
-        TRY(gpu_cuda_subtract(d, behind, a + nb * ld, a + nb, ld, rest, next,
+        TRY(gpu_cuda_subtract(d, behind, a + nb * ld, a + nb, ld, below, next,
                               nb, 0));
         if (next < rest)
-            TRY(go_ahead(d, lanes, a, ld, rest, nb, next, e));
+            TRY(go_ahead(d, lanes, a, ld, below, rest, nb, next, e));
         else
-            TRY(factor_panel(d, behind, ld, rest, next, e));
+            TRY(factor_panel(d, behind, ld, below, next, e));
     }
     return GPU_OK;
 }
 
 /* --- the whole ------------------------------------------------------------ */
 
+/* Columns beside whole blocks of them would be those of the identity, whose
+ * ones have to lie below the matrix. */
 bool gpu_cuda_can_own_lu(const cuda_device *d, const gpu_view *a)
 {
+    bool fits = a->rows == a->cols || (a->rows > a->cols && a->cols % PAD == 0);
     return d->capability == 90 && d->sms >= 100 && a->dtype == GPU_F32 &&
-           a->rows == a->cols && a->rows >= 64 && a->rows <= MOST_SIDE;
+           fits && a->cols >= 64 && a->rows <= MOST_SIDE;
 }
 
 /* At first all rows are where they were. */
@@ -357,17 +373,17 @@ static gpu_status start_order(cuda_device *d, int *order, int n)
 
 bool gpu_cuda_is_for_ahead(int64_t n)
 {
-    return n >= 10240;
+    return n >= 8192;
 }
 
 static gpu_status factor_with(cuda_device *d, const padded *p, int is_ahead,
                               const exchanges *e)
 {
     cuda_lanes *lanes = NULL;
-    if (is_ahead && p->side > panel_width_ahead(p->side))
+    if (is_ahead && p->across > panel_width_ahead(p->across))
         TRY(gpu_cuda_find_lanes(d, PANEL_SMS, &lanes));
     if (lanes == NULL)
-        return factor_blocks(d, p, panel_width(p->side), e);
+        return factor_blocks(d, p, panel_width(p->across), e);
     gpu_status status = factor_ahead(d, lanes, p, e);
     gpu_cuda_rest_lanes(d, lanes);
     return status;
@@ -415,9 +431,10 @@ static gpu_status factor_lu(void *device, gpu_factoring *f)
         return gpu_cuda_factor_lu(d, f);
     return FAIL(GPU_ARGUMENT,
                 "lu: kernel %s cannot do %lldx%lld: it takes square matrices "
-                "of sides from 64 to %d",
+                "of sides from 64 to %d, and taller ones of up to so many rows "
+                "whose columns, 64 or more, are a multiple of %d",
                 f->rung->name, (long long)f->a.rows, (long long)f->a.cols,
-                MOST_SIDE);
+                MOST_SIDE, PAD);
 }
 
 #define RUNG(symbol, called, what) \

@@ -64,15 +64,17 @@ enum { LOOKERS = 256 };
 /* A block looks at rows, four columns a thread; *odd is set where there is Inf
  * or NaN in the part that is meant, or less than least on the diagonal. */
 __global__ void __launch_bounds__(LOOKERS)
-    look_for_odd(const float *a, int64_t ld, int side, int part, float least,
-                 int *odd)
+    look_for_odd(const float *a, int64_t ld, int side, int across, int part,
+                 float least, int *odd)
 {
     float sum = 0; /* zero times anything finite */
     for (int i = (int)blockIdx.x; i < side; i += (int)gridDim.x) {
-        int end = part == PADDED_LOWER ? i + 1 : side;
-        float pivot = fabsf(a[i * ld + i]);
-        if (threadIdx.x == 0 && pivot > 0 && pivot < least)
-            *odd = 1;
+        int end = part == PADDED_LOWER ? min(i + 1, across) : across;
+        if (threadIdx.x == 0 && i < across) {
+            float pivot = fabsf(a[i * ld + i]);
+            if (pivot > 0 && pivot < least)
+                *odd = 1;
+        }
         for (int j = 4 * (int)threadIdx.x; j < end; j += 4 * LOOKERS) {
             float4 v = *(const float4 *)(a + i * ld + j);
             sum += v.x * 0;
@@ -204,7 +206,8 @@ gpu_status gpu_cuda_unpad(cuda_device *d, const padded *p, padded_part part,
 {
     int odd = 0;
     look_for_odd<<<(unsigned)smaller(p->side, 8 * d->sms), LOOKERS, 0,
-                   d->stream>>>(p->data, p->ld, p->side, part, least, p->odd);
+                   d->stream>>>(p->data, p->ld, p->side, p->across, part, least,
+                                p->odd);
     LAUNCHED(d);
     TRY(gpu_cuda_download(d, &odd, p->odd, sizeof odd));
     *is_fine = !odd;

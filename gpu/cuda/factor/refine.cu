@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "padded.h"
+#include "vector_solve.h"
 
 extern "C" {
 #include "inverse_size.h"
@@ -31,6 +32,7 @@ typedef struct refining {
     double size;       /* |a| in the Frobenius norm */
     gpu_view x, r;     /* n x columns, f64, column by column */
     gpu_view step;     /* side x columns, f32, column by column */
+    void *work;        /* vector_bytes */
     void *memory;
     size_t bytes;
     double *norms; /* of r's columns, then of x's; pinned */
@@ -155,10 +157,14 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* L^-1 or U^-1, or of their transposes, of what lies in step. The factors lie
- * row by row: column by column they are turned. */
+ * row by row: column by column, as the library has them, they are turned. */
 static gpu_status undo(const refining *v, int is_lower, int is_turned,
                        const gpu_view *step)
 {
+    if (step->cols == 1)
+        return solve_vector_with(v->d, v->p.data, v->p.ld, v->p.side, is_lower,
+                                 is_lower, is_turned, (float *)step->data,
+                                 v->work);
     gpu_factoring how = {};
     gpu_view a = {v->p.data, GPU_F32, v->p.side, v->p.side, 1, v->p.ld};
     how.is_lower = !is_lower;
@@ -308,10 +314,12 @@ static gpu_status take_vectors(refining *v, const gpu_view *b)
 {
     size_t n = (size_t)b->rows, columns = (size_t)b->cols;
     size_t side = (size_t)v->p.side, vectors = n * columns * sizeof(double);
-    v->bytes =
-        2 * vectors + side * columns * sizeof(float) + side * sizeof(int);
+    size_t work = vector_bytes(v->p.side);
+    v->bytes = work + 2 * vectors + side * columns * sizeof(float) +
+               side * sizeof(int);
     TRY(gpu_cuda_take_room(v->d, v->bytes, &v->memory));
-    char *at = (char *)v->memory;
+    char *at = (char *)v->memory + work;
+    v->work = v->memory;
     v->x = {at, GPU_F64, b->rows, b->cols, 1, b->rows};
     v->r = v->x;
     v->r.data = at + vectors;

@@ -17,17 +17,24 @@ extern "C" {
 /* --- which rung
  * --------------------------------------------------------------- Ours is never
  * slower where it is taken: from LEAST_OWN on, from measurements against
- * cuSOLVER on one H200. */
+ * cuSOLVER on one H200. LU of up to MOST_SMALL is the CPU's: there and back it
+ * takes a third of cuSOLVER's time, which is launches. */
 
-static const int64_t LEAST_OWN = 256, LEAST_OWN_CHOLESKY = 5120;
+static const int64_t MOST_SMALL = 128;
+static const int64_t LEAST_OWN = 129, LEAST_OWN_CHOLESKY = 5120;
 static const int64_t LEAST_OWN_QR = 2048;
+static const int64_t LEAST_OWN_COMPLEX = 1536, LEAST_COMPLEX_AHEAD = 6144;
 static const int64_t LEAST_REFINED = 3072;
 
 static const gpu_kernel *choose_lu(const cuda_device *d, const gpu_view *a)
 {
-    if (a->rows >= LEAST_OWN && gpu_cuda_can_own_lu(d, a))
+    /* of taller ones it was not measured */
+    if (a->rows >= LEAST_OWN && a->rows == a->cols && gpu_cuda_can_own_lu(d, a))
         return gpu_cuda_is_for_ahead(a->rows) ? &gpu_cuda_lu_ahead
                                               : &gpu_cuda_lu_split16;
+    if (a->rows >= LEAST_OWN_COMPLEX && gpu_cuda_can_complex_lu(d, a))
+        return a->rows >= LEAST_COMPLEX_AHEAD ? &gpu_cuda_lu_complex_ahead
+                                              : &gpu_cuda_lu_complex;
     return &gpu_cuda_lu_cusolver;
 }
 
@@ -46,13 +53,17 @@ static const gpu_kernel *choose_qr(const cuda_device *d, const gpu_view *a)
     return &gpu_cuda_qr_cusolver;
 }
 
-/* QR with pivoting is not among cuSOLVER's. */
+/* NULL: the CPU's. QR with pivoting is not among cuSOLVER's. */
 const gpu_kernel *gpu_cuda_choose_factor(void *device, const gpu_factoring *f)
 {
+    if (f->kind == GPU_FACTOR_BATCH)
+        return gpu_cuda_can_batch(&f->a) ? &gpu_cuda_batch : NULL;
     if (!gpu_cuda_has_solver() || (f->kind == GPU_FACTOR_QR && f->places))
         return NULL;
     if (f->kind == GPU_FACTOR_LU)
-        return choose_lu((const cuda_device *)device, &f->a);
+        return larger(f->a.rows, f->a.cols) <= MOST_SMALL
+                   ? NULL
+                   : choose_lu((const cuda_device *)device, &f->a);
     if (f->kind == GPU_FACTOR_CHOLESKY)
         return choose_cholesky((const cuda_device *)device, &f->a);
     if (f->kind == GPU_FACTOR_QR || f->kind == GPU_FACTOR_Q ||
@@ -70,13 +81,17 @@ gpu_status gpu_cuda_factor(void *device, gpu_factoring *f)
  * ----------------------------------------------------------------------- */
 
 /* GPU_OK without an order: it is not for our own. */
-static gpu_status try_own(cuda_device *d, int is_ahead, cuda_lu *lu)
+static gpu_status try_own(cuda_device *d, const gpu_kernel *rung, cuda_lu *lu)
 {
     int is_fine = 0;
     size_t bytes = (size_t)lu->a.rows * sizeof *lu->order;
     gpu_status status = gpu_cuda_take_room(d, bytes, (void **)&lu->order);
-    if (status == GPU_OK)
-        status = gpu_cuda_own_lu(d, &lu->a, is_ahead, lu->order, &is_fine);
+    if (status == GPU_OK && lu->a.dtype == GPU_C64)
+        status = gpu_cuda_complex_lu(
+            d, &lu->a, rung == &gpu_cuda_lu_complex_ahead, lu->order, &is_fine);
+    else if (status == GPU_OK)
+        status = gpu_cuda_own_lu(d, &lu->a, rung == &gpu_cuda_lu_ahead,
+                                 lu->order, &is_fine);
     if (status == GPU_OK && is_fine)
         return GPU_OK;
     gpu_cuda_free(d, lu->order, bytes);
@@ -135,8 +150,8 @@ gpu_status gpu_cuda_begin_lu(cuda_device *d, const gpu_kernel *rung,
 {
     gpu_status status = GPU_OK;
     *lu = {*a, NULL, NULL, 0};
-    if (rung == &gpu_cuda_lu_split16 || rung == &gpu_cuda_lu_ahead)
-        status = try_own(d, rung == &gpu_cuda_lu_ahead, lu);
+    if (rung != &gpu_cuda_lu_cusolver)
+        status = try_own(d, rung, lu);
     if (status == GPU_OK && lu->order == NULL)
         status = by_cusolver(d, lu);
     if (status == GPU_OK)

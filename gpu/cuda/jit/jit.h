@@ -34,12 +34,13 @@ typedef struct jit_form {
     gpu_instruction code[GPU_MAX_CODE];
 } jit_form;
 
-/* The form of p, computed in that type, over views whose rows' neighbours are
- * the nearest; those of one row are rows of one length, too. wide: bit v: all
- * fours of input v, from multiples of four in each row on, may be read at once;
- * JIT_WIDE_RESULT: the same of what is written. Returns 0 of programs that no
- * kernel is made for: without inputs or instructions, with places, or with more
- * than JIT_DRAWS random inputs or some that lie otherwise than the result. */
+/* The form of p, computed in that type, over a result whose rows' neighbours
+ * are the nearest, and views; those of one row are rows of one length, too.
+ * wide: bit v: all fours of input v, from multiples of four in each row on, may
+ * be read at once; JIT_WIDE_RESULT: the same of what is written. Returns 0 of
+ * programs that no kernel is made for: without inputs or instructions, with
+ * places, or with more than JIT_DRAWS random inputs or some that lie otherwise
+ * than the result. */
 enum { JIT_WIDE_RESULT = 1 << GPU_MAX_INPUTS };
 int jit_fill_form(jit_form *f, const gpu_program *p, gpu_dtype compute,
                   const gpu_view *in, const gpu_view *out, unsigned wide);
@@ -81,7 +82,7 @@ size_t jit_write_source(const jit_form *f, char text[JIT_MOST_TEXT]);
 typedef struct jit_file {
     const char *name, *text;
 } jit_file;
-enum { JIT_FILES = 10 }; /* JIT_TEXT of the Makefile */
+enum { JIT_FILES = 11 }; /* JIT_TEXT of the Makefile */
 extern const jit_file jit_files[JIT_FILES];
 uint64_t jit_hash_files(void);
 uint64_t jit_hash(const void *data, size_t bytes, uint64_t before);

@@ -6,6 +6,9 @@
 enum { JIT_INPUTS = 8, JIT_CONSTANTS = 8, JIT_EXTRAS = 3 };
 enum { JIT_THREADS = 256, JIT_ITEMS = 4 }; /* of a block; side by side */
 
+/* Tiles of what lies along columns, and rows and columns that are worth one. */
+enum { JIT_SIDE = 64, JIT_LEAST_SIDE = 16 };
+
 /* How an input lies, or comes to be, for a thread that wants four neighbours of
  * a row. */
 typedef enum jit_way {
@@ -14,6 +17,7 @@ typedef enum jit_way {
     JIT_COLUMN, /* one element a row */
     JIT_SAME,   /* one element */
     JIT_EACH,   /* element by element, by any strides */
+    JIT_TURNED, /* along columns, by any strides: a tile at a time */
     /* drawn: element (i, j) is the one of the number that its place is */
     JIT_UNIFORM,
     JIT_NORMAL,

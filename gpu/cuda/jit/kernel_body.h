@@ -13,19 +13,49 @@
  *              keep most; fours that stay as they are are not written
  *   BEFORE     then: the name of that input's elements
  *   EXTRAS     how many further results there are
+ *   TURNED     how many inputs lie along columns: a block has a tile then, and
+ *              reads those from shared memory
  *
  * Limited by bytes, so a thread reads all it needs before it computes, and
  * blocks come and go, which is faster than a few that stay. */
 #include "kernel_inputs_body.h"
+#if TURNED
+#include "turn_body.h"
+#endif
 
 /* A thread's elements: number k of the four q is at row i + q di, column
- * j + q dj + k step. */
+ * j + q dj + k step. tiles: from its own column on, and its next fours. */
 struct place {
     int64 i, j, di, dj, step;
+    const T *tiles;
 };
 
+/* Of the element that is k-th of the four q what input number TILE of those
+ * that are turned has. */
+template <int TILE>
+__device__ __forceinline__ T read_turned(const place &p, int q, int k)
+{
+#if TURNED
+    return p.tiles[TILE * SIDE * SIDE + (q * ITEMS + k) * TURN_THREADS];
+#else
+    return 0;
+#endif
+}
+
+/* One of them, of any input. */
+template <class S, int WAY, int NUMBER>
+__device__ __forceinline__ T read_item(const jit_job &job,
+                                       const jit_operand &in, const place &p,
+                                       int q, int k)
+{
+    if (WAY == JIT_TURNED)
+        return read_turned<NUMBER>(p, q, k);
+    return read_one<S, WAY, NUMBER>(job, in, p.i + q * p.di,
+                                    p.j + q * p.dj + k * p.step);
+}
+
 /* All of a thread's elements, which are there. */
-template <class S, int WAY, int DRAWN>
+template <class S, int WAY, int NUMBER>
 __device__ __forceinline__ void read_all(const jit_job &job,
                                          const jit_operand &in, const place &p,
                                          T (&to)[QUADS][ITEMS])
@@ -36,7 +66,7 @@ __device__ __forceinline__ void read_all(const jit_job &job,
         int64 i = p.i + q * p.di, j = p.j + q * p.dj;
 #if DRAWS
         if constexpr (WAY >= JIT_UNIFORM && IS_WIDE) {
-            draw_four<WAY>(job.draw[DRAWN], i * in.row_stride + j, to[q]);
+            draw_four<WAY>(job.draw[NUMBER], i * in.row_stride + j, to[q]);
             continue;
         }
 #endif
@@ -47,11 +77,10 @@ __device__ __forceinline__ void read_all(const jit_job &job,
         } else {
 #pragma unroll
             for (int k = 0; k < ITEMS; k++)
-                to[q][k] =
-                    WAY == JIT_ROW ? to[0][k]
-                    : (WAY == JIT_COLUMN || WAY == JIT_SAME) && k > 0
-                        ? to[q][0]
-                        : read_one<S, WAY, DRAWN>(job, in, i, j + k * p.step);
+                to[q][k] = WAY == JIT_ROW ? to[0][k]
+                           : (WAY == JIT_COLUMN || WAY == JIT_SAME) && k > 0
+                               ? to[q][0]
+                               : read_item<S, WAY, NUMBER>(job, in, p, q, k);
         }
     }
 }
@@ -84,12 +113,12 @@ __device__ __forceinline__ place own_place(const jit_job &job)
     return p;
 }
 
-#define READ(n, S, WAY, DRAWN) \
-    T in##n[QUADS][ITEMS];     \
-    read_all<S, WAY, DRAWN>(job, job.in[n], p, in##n);
-#define ITEM(n, S, WAY, DRAWN) , in##n[q][k]
-#define READ_ONE(n, S, WAY, DRAWN) \
-    , read_one<S, WAY, DRAWN>(job, job.in[n], i, j)
+#define READ(n, S, WAY, NUMBER) \
+    T in##n[QUADS][ITEMS];      \
+    read_all<S, WAY, NUMBER>(job, job.in[n], p, in##n);
+#define ITEM(n, S, WAY, NUMBER) , in##n[q][k]
+#define READ_ONE(n, S, WAY, NUMBER) \
+    , read_item<S, WAY, NUMBER>(job, job.in[n], p, q, k)
 
 /* Does the result have other bits than what it would be written over? */
 __device__ __forceinline__ bool differs(float x, float y)
@@ -166,10 +195,8 @@ __device__ __forceinline__ void run_part(const jit_job &job, const place &p)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(JIT_THREADS)
-    compiled(const __grid_constant__ jit_job job)
+__device__ __forceinline__ void run(const jit_job &job, const place &p)
 {
-    place p = own_place(job);
     int64 last_i = p.i + (QUADS - 1) * p.di;
     int64 last_j = p.j + (QUADS - 1) * p.dj + (ITEMS - 1) * p.step;
     if (!IS_LONG && last_i < job.rows && last_j < job.cols)
@@ -177,3 +204,55 @@ extern "C" __global__ void __launch_bounds__(JIT_THREADS)
     else
         run_part(job, p);
 }
+
+#if TURNED
+template <class S, int WAY, int NUMBER>
+__device__ __forceinline__ void fill(const jit_job &job, const jit_operand &in,
+                                     int64 i, int64 j, T *tiles)
+{
+    if (WAY != JIT_TURNED)
+        return;
+    tile_source<S> from = {(const S *)in.data + i * in.row_stride +
+                               j * in.col_stride,
+                           in.row_stride,
+                           in.col_stride,
+                           job.rows - i,
+                           job.cols - j,
+                           !IS_WIDE,
+                           0};
+    fill_tile(from, tiles + NUMBER * SIDE * SIDE);
+}
+
+#define FILL(n, S, WAY, NUMBER) \
+    fill<S, WAY, NUMBER>(job, job.in[n], i, j, tiles);
+
+extern "C" __global__ void __launch_bounds__(TURN_THREADS)
+    compiled(const __grid_constant__ jit_job job)
+{
+    __shared__ T tiles[TURNED * SIDE * SIDE];
+    const int t = threadIdx.x, c = t % TURN_ACROSS;
+    int64 i, j;
+    find_tile(blockIdx.x, (unsigned)((job.rows + SIDE - 1) / SIDE), job.across,
+              &i, &j);
+    INPUTS(FILL)
+    __syncthreads(); /* the tiles are there */
+    place p = {i + t / TURN_ACROSS,
+               j + c * (IS_WIDE ? (int)ITEMS : 1),
+               TURN_DOWN,
+               0,
+               IS_WIDE ? 1 : TURN_ACROSS,
+               tiles + own_column(t)};
+#pragma unroll 1
+    for (int q = 0; q < TURN_FOURS; q += QUADS) {
+        run(job, p);
+        p.i += QUADS * TURN_DOWN;
+        p.tiles += QUADS * ITEMS * TURN_THREADS;
+    }
+}
+#else
+extern "C" __global__ void __launch_bounds__(JIT_THREADS)
+    compiled(const __grid_constant__ jit_job job)
+{
+    run(job, own_place(job));
+}
+#endif

@@ -4,7 +4,7 @@
  *   RESULT     what is written, unsigned char for truth values
  *   DRAWS      how many inputs are drawn; then kernel_random_body.h, too
  *   INPUTS(X)  X(number, type of its elements, way it lies, which of those
- *              drawn) for each input
+ *              drawn, or of those turned) for each input
  *   value(job, extra, element of input 0, …) gives the result, and the further
  *              ones to extra */
 typedef long long int64;

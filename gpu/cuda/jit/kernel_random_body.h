@@ -109,67 +109,70 @@ __device__ __forceinline__ void integers(const limits<double> &l,
     }
 }
 
-/* high 2^-32 + low 2^-53, to about a unit in the last place. */
-__device__ __forceinline__ float joined(uint32_t high, uint32_t low)
-{
-    return __fmaf_rn((float)low, 0x1p-53f, __fmul_rn((float)high, 0x1p-32f));
-}
-
-/* -2 log u, where u is the first pair's fraction and 2^-53. Above 2/3 it is
- * 1 - u that is rounded to f32, so that the result has few units of error
- * there, too. The polynomial is ours, a fit of least relative error to
- * (2 f - 2 log(1 + f)) / f^2 on [-1/3, 1/3]: 2^-25 of the whole. */
+/* -2 log u, where u is the first pair's fraction and 2^-53. Read as a signed
+ * number the pair is u - 1 from 1/2 on, which is rounded to f32 then, so that
+ * the result has few units of error there, too; what is smaller is a power of
+ * two times a number of 1/2 .. 1. The 2^-64 counts where high is 0 alone. The
+ * polynomial is ours, a fit of least relative error to
+ * (2 f - 2 log(1 + f)) / f^2 on [-1/2, 0]: 2^-25 of the whole. */
 __device__ __forceinline__ float squared_radius(uint32_t low, uint32_t high)
 {
-    uint32_t near_1 = high > 0xaaaaaaaau ? ~0u : 0;
-    float x = joined(high ^ near_1, ((low ^ near_1) >> 11) + near_1 + 1);
+    bool is_near_1 = (int)high < 0;
+    float x = __fmaf_rn((float)(int)high, 0x1p-32f, 0x1p-64f);
+    x = __fmaf_rn((float)(low | 0x7ff), 0x1p-64f, x);
     int bits = __float_as_int(x);
-    int scale = (bits - 0x3f2aaaab) & (int)0xff800000; /* x in 2/3 .. 4/3 */
+    int scale = (bits - 0x3f000000) & (int)0xff800000;
     float f = __fadd_rn(__int_as_float(bits - scale), -1);
-    f = near_1 ? -x : f;
-    scale = near_1 ? 0 : scale;
-    float q = -0.28052717f;
-    q = __fmaf_rn(q, f, 0.30777079f);
-    q = __fmaf_rn(q, f, -0.27991614f);
-    q = __fmaf_rn(q, f, 0.32831922f);
-    q = __fmaf_rn(q, f, -0.40022337f);
-    q = __fmaf_rn(q, f, 0.50015638f);
-    q = __fmaf_rn(q, f, -0.66666396f);
-    q = __fmaf_rn(q, f, 0.99999872f);
+    f = is_near_1 ? x : f;
+    float q = -2.8285875f;
+    q = __fmaf_rn(q, f, -3.278109f);
+    q = __fmaf_rn(q, f, -2.416502f);
+    q = __fmaf_rn(q, f, -0.3614821f);
+    q = __fmaf_rn(q, f, -0.5272735f);
+    q = __fmaf_rn(q, f, 0.4873806f);
+    q = __fmaf_rn(q, f, -0.66726315f);
+    q = __fmaf_rn(q, f, 0.99999046f);
     q = __fmaf_rn(__fmul_rn(f, f), q, __fmul_rn(f, -2));
-    return __fmaf_rn((float)scale, -0x1.62e430p-23f, q); /* -2 log(2) 2^-23 */
+    float rest = __fmaf_rn((float)scale, -0x1.62e430p-23f, q); /* 2 log(2) */
+    return is_near_1 ? q : rest;
 }
 
-/* Cosine and sine of the second pair's fraction of a turn. What is left of
- * the nearest quarter is found exactly, as an integer, and rounded then: near
- * a root, too, the error is a few units. Polynomials as above, on an eighth of
- * a turn: 2^-28 and 2^-24. */
+/* Whether x has its second bit from above, asked for as a sign, which takes one
+ * instruction less than what the compiler makes of a mask. */
+__device__ __forceinline__ bool second_bit(uint32_t x)
+{
+    int shifted;
+    asm("shl.b32 %0, %1, 1;" : "=r"(shifted) : "r"(x));
+    return shifted < 0;
+}
+
+/* Cosine and sine, both negative where `sign` says so, of the second pair's
+ * fraction of a turn. What is left of the nearest quarter is found exactly, as
+ * an integer, and rounded then: near a root, too, the error is a few units.
+ * Polynomials as above, on an eighth of a turn: 2^-28 and 2^-24. */
 #define TURN 6.2831855f          /* 2 pi */
 #define TURN_REST -1.7484555e-7f /* and what it lacks */
 
 __device__ __forceinline__ void turn(uint32_t low, uint32_t high, float *cosine,
-                                     float *sine)
+                                     float *sine, uint32_t *sign)
 {
-    uint32_t shifted = high + 0x20000000u; /* its upper two bits: quarters */
-    uint32_t rest = (shifted & 0x3fffffff) - 0x20000000u;
-    uint32_t minus = (uint32_t)((int)rest >> 31);
-    float t = joined(rest ^ minus, ((low ^ minus) >> 11) - minus);
+    uint32_t quarters = high + 0x20000000u; /* its upper two bits */
+    float t = __fmul_rn((float)(int)(high << 2), 0x1p-34f);
+    t = __fmaf_rn((float)(low & ~0x7ffu), 0x1p-64f, t);
     float z = __fmul_rn(t, t);
     float s = -75.39349001f;
     s = __fmaf_rn(s, z, 81.59235155f);
     s = __fmaf_rn(s, z, -41.34166144f);
     s = __fmaf_rn(s, z, TURN_REST);
     s = __fmaf_rn(t, TURN, __fmul_rn(s, t));
-    s = __uint_as_float(__float_as_uint(s) ^ (rest & 0x80000000u));
     float c = -83.62919128f;
     c = __fmaf_rn(c, z, 64.92242205f);
     c = __fmaf_rn(c, z, -19.7391633f);
     c = __fmaf_rn(c, z, 1);
-    bool is_odd = shifted >> 30 & 1;
-    uint32_t of_cosine = (shifted + 0x40000000u) & 0x80000000u;
-    uint32_t of_sine = shifted & 0x80000000u;
-    *cosine = __uint_as_float(__float_as_uint(is_odd ? s : c) ^ of_cosine);
-    *sine = __uint_as_float(__float_as_uint(is_odd ? c : s) ^ of_sine);
+    bool is_odd = second_bit(quarters);
+    *cosine = is_odd ? -s : c;
+    *sine = is_odd ? c : s;
+    *sign = quarters & 0x80000000u;
 }
 
 __device__ __forceinline__ float quick_root(float x)
@@ -184,7 +187,9 @@ __device__ __forceinline__ void normals(const limits<float> &l,
                                         const uint32_t w[4], float *v)
 {
     float radius = quick_root(squared_radius(w[0], w[1])), c, s;
-    turn(w[2], w[3], &c, &s);
+    uint32_t sign;
+    turn(w[2], w[3], &c, &s, &sign);
+    radius = __uint_as_float(__float_as_uint(radius) ^ sign);
     radius = __fmul_rn(radius, l.high);
     v[0] = __fmaf_rn(radius, c, l.low);
     v[1] = __fmaf_rn(radius, s, l.low);

@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert((int)JIT_INPUTS == GPU_MAX_INPUTS, "a job has all inputs");
@@ -50,10 +51,24 @@ static int cost_of(const jit_form *f, int op)
  * random number costs. (A chain of 20 over 2^28 f32 takes 0.730 ms of an H200
  * by one four, 0.743 by two.) */
 enum { SHORT = 6, MIDDLE = 24, LONG = 80, MOST_READ = 64, DRAW_COST = 10 };
+enum { MOST_TURNED = 3 }; /* tiles of f32 in shared memory */
 
 static int is_drawn(const jit_form *f, int input)
 {
     return f->way[input] >= JIT_UNIFORM;
+}
+
+static int is_turned(const jit_form *f, int input)
+{
+    return f->way[input] == JIT_TURNED;
+}
+
+static int count_turned(const jit_form *f)
+{
+    int count = 0;
+    for (int i = 0; i < f->inputs; i++)
+        count += is_turned(f, i);
+    return count;
 }
 
 static int count_drawn(const jit_form *f)
@@ -98,12 +113,26 @@ jit_shape jit_shape_of(const jit_form *f)
     return s;
 }
 
+/* A block for each tile. */
+static int plan_tiles(int64_t rows, int64_t cols, jit_launch *l)
+{
+    int64_t down = (rows + JIT_SIDE - 1) / JIT_SIDE;
+    int64_t across = (cols + JIT_SIDE - 1) / JIT_SIDE;
+    if (down * across > INT32_MAX)
+        return 0;
+    *l = (jit_launch){(unsigned)(down * across), JIT_THREADS, 1,
+                      (unsigned)across};
+    return 1;
+}
+
 /* Threads beside each other for a row's fours, the rest below. */
 int jit_plan_launch(const jit_form *f, int64_t rows, int64_t cols, int has_to,
                     jit_launch *l)
 {
     jit_shape s = jit_shape_of(f);
     int64_t width = JIT_THREADS, across, down = 1;
+    if (count_turned(f) > 0)
+        return plan_tiles(rows, cols, l);
     if (!has_to && !f->is_row && !s.is_wide && !s.is_long &&
         cols < JIT_THREADS * JIT_ITEMS)
         return 0;
@@ -146,8 +175,8 @@ __attribute__((format(printf, 2, 3))) static void put(writer *w,
 static const char *const types[GPU_DTYPES] = {"float", "double",
                                               "unsigned char"};
 static const char *const ways[JIT_WAYS] = {
-    "JIT_WIDE", "JIT_ROW",     "JIT_COLUMN", "JIT_SAME",
-    "JIT_EACH", "JIT_UNIFORM", "JIT_NORMAL", "JIT_INTEGER"};
+    "JIT_WIDE",   "JIT_ROW",     "JIT_COLUMN", "JIT_SAME",   "JIT_EACH",
+    "JIT_TURNED", "JIT_UNIFORM", "JIT_NORMAL", "JIT_INTEGER"};
 
 /* v0, v1 …: inputs, constants, results of instructions. */
 static void put_value(writer *w, const jit_form *f)
@@ -185,10 +214,11 @@ static jit_way way_of(const jit_form *f, const jit_shape *s, int input)
 static void put_inputs(writer *w, const jit_form *f, const jit_shape *s)
 {
     put(w, "#define DRAWS %d\n#define INPUTS(X)", count_drawn(f));
-    for (int i = 0, drawn = 0; i < f->inputs; i++) {
+    for (int i = 0, drawn = 0, turned = 0; i < f->inputs; i++) {
         put(w, " X(%d, %s, %s, %d)", i, types[f->dtype[i]],
-            ways[way_of(f, s, i)], drawn);
+            ways[way_of(f, s, i)], is_turned(f, i) ? turned : drawn);
         drawn += is_drawn(f, i);
+        turned += is_turned(f, i);
     }
     put(w, "\n");
     if (count_drawn(f) > 0)
@@ -206,7 +236,8 @@ size_t jit_write_source(const jit_form *f, char text[JIT_MOST_TEXT])
         s.quads, s.is_wide, s.is_long);
     put(&w, f->fold ? "#define KIND %d\n" : "#define IS_ROW %d\n",
         f->fold ? f->fold : f->is_row);
-    put(&w, "#define EXTRAS %d\n", f->extras);
+    put(&w, "#define EXTRAS %d\n#define TURNED %d\n", f->extras,
+        count_turned(f));
     put(&w, "#define IN_PLACE %d\n", f->in_place && s.is_wide);
     if (f->in_place)
         put(&w, "#define BEFORE in%d\n", f->in_place - 1);
@@ -219,6 +250,13 @@ size_t jit_write_source(const jit_form *f, char text[JIT_MOST_TEXT])
 
 /* --- forms and hashes ------------------------------------------------------
  */
+
+/* Is an input's nearer neighbour below? */
+static int lies_down(const gpu_view *v)
+{
+    return v->rows > 1 && v->cols > 1 && v->row_stride != 0 &&
+           llabs(v->row_stride) < llabs(v->col_stride);
+}
 
 static jit_way way_of_view(const gpu_view *v, int is_row, int is_wide)
 {
@@ -242,8 +280,11 @@ static int fill_way(jit_form *f, const gpu_program *p, const gpu_view *v,
 {
     if (v->data || !p->draw) {
         f->dtype[input] = (uint8_t)v->dtype;
-        f->way[input] = (uint8_t)way_of_view(v, f->is_row, is_wide);
-        return 1;
+        f->way[input] = !f->fold && lies_down(v)
+                            ? JIT_TURNED
+                            : (uint8_t)way_of_view(v, f->is_row, is_wide);
+        return f->compute == GPU_F64 ? count_turned(f) <= MOST_TURNED / 2
+                                     : count_turned(f) <= MOST_TURNED;
     }
     f->dtype[input] = f->compute;
     f->way[input] = (uint8_t)way_of_draw(&p->draw[input]);

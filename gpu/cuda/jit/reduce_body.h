@@ -348,6 +348,16 @@ take_stretch(int kind, const WORK &work, const stretch &of, running<P, T> *own)
     }
 }
 
+/* The part of a block among lines that lie side by side: blocks that begin
+ * together then read rows that are long, which memory likes better than many
+ * short pieces. */
+__device__ __forceinline__ void find_beside(unsigned *chunk, unsigned *band)
+{
+    unsigned number = blockIdx.y * gridDim.x + blockIdx.x;
+    *chunk = number / gridDim.y;
+    *band = number - *chunk * gridDim.y;
+}
+
 /* Of the whole a thread goes on with what it knows from line to line, but for
  * places, which come in order within a line alone. shared: one for each thread
  * of the block. */
@@ -359,14 +369,17 @@ __device__ __forceinline__ void reduce_lines(const jit_lines &l,
     int a_threads = l.along_threads, lines = JIT_FOLD_THREADS / a_threads;
     int along = l.along_first ? threadIdx.x % a_threads : threadIdx.x / lines;
     int line = l.along_first ? threadIdx.x / a_threads : threadIdx.x % lines;
-    int64 from = blockIdx.x * l.chunk, end = from + l.chunk;
+    unsigned chunk = blockIdx.x, band = blockIdx.y;
+    if (!l.along_first && !l.is_whole)
+        find_beside(&chunk, &band);
+    int64 from = chunk * l.chunk, end = from + l.chunk;
     stretch s = {0, from + along * (l.neighbours ? (int)ITEMS : 1),
                  end < l.length ? end : l.length, (int64)ITEMS * a_threads,
                  l.neighbours ? 1 : a_threads};
     running<P, T> own;
     P acc = empty<P>(l.kind);
     begin(l.kind, &own);
-    for (int64 first = (int64)blockIdx.y * lines; first < l.lines;
+    for (int64 first = (int64)band * lines; first < l.lines;
          first += (int64)gridDim.y * lines) {
         s.line = first + line;
         if (s.line < l.lines)
@@ -385,7 +398,7 @@ __device__ __forceinline__ void reduce_lines(const jit_lines &l,
         if (l.chunks == 1)
             finish(work, s.line, part);
         else
-            ((P *)l.partials)[s.line * l.chunks + blockIdx.x] = part;
+            ((P *)l.partials)[s.line * l.chunks + chunk] = part;
     }
     if (!l.is_whole)
         return;

@@ -93,6 +93,21 @@ __device__ __forceinline__ int64_t row_between(const int32_t *starts,
     return low;
 }
 
+/* The first of entries e .. end - 1 in that column or behind it. */
+__device__ __forceinline__ int64_t find_column(const int32_t *columns,
+                                               int64_t e, int64_t end,
+                                               int64_t column)
+{
+    while (e < end) {
+        int64_t middle = e + (end - e) / 2;
+        if (columns[middle] < column)
+            e = middle + 1;
+        else
+            end = middle;
+    }
+    return e;
+}
+
 /* Rows of a block's entries, first .. last: of these two alone all rows are
  * searched. */
 __device__ __forceinline__ int64_t row_in_block(const int32_t *starts,

@@ -1,62 +1,49 @@
 /* Products of two sparse matrices.
  *
  * An entry of a has as many products as the row of b that it meets has entries.
- * All products, in the order of a's entries, are one list, which nothing holds
- * as a whole: a block makes those of some rows in shared memory, sorts them by
- * row and column and adds up what is in one place, in the order of a's entries
- * and in f64, so that bits are a CPU's. Rows follow each other through the list
- * in tiles; one that is too long for its part of a tile has a block to itself,
- * and those that are longer still are listed and sorted in memory. What rows
- * have is counted first and put in its place then. Limited by the sorts, which
- * are in shared memory.
+ * A row's products, in the order of a's entries, are sorted by column, and what
+ * is in one place is added up, in the order of a's entries and in f64, so that
+ * bits are a CPU's. Rows are told apart by how many products they have: those
+ * of few are sorted in registers, by a warp or a part of one
+ * (sparse_short_rows.cu), those of more by a block in shared memory, and the
+ * longest are listed and sorted in memory. What rows have is counted first and
+ * put in its place then.
  *
  * Source of expanding, sorting and adding up: Bell, Dalton and Olson, Exposing
  * fine-grained parallelism in algebraic multigrid methods, 2012. */
-#include "sparse_entries.h"
+#include "sparse_multiply.h"
 
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
 #include <stdlib.h>
 
-enum { BLOCK = 512, EACH = 8, TILE = BLOCK * EACH, TILE_BITS = 12 };
-/* Products of a row that shares a tile; a tile begins each PACE products. */
-enum { LITTLE = 1024, PACE = TILE - LITTLE };
+enum { BLOCK = 512, EACH = 8, TILE = BLOCK * EACH };
 enum { LISTED_EACH = 8 };       /* products that a thread lists in memory */
 enum { MOST_LISTED = 1 << 26 }; /* at a time, but for a row alone */
 
-template <class V> struct factors {
-    const int32_t *starts, *columns; /* of a, */
-    const V *values;
-    int64_t rows, count;
-    const int32_t *b_starts, *b_columns;
-    const V *b_values;
-    int column_bits;
-    const int64_t *before; /* products before each entry of a, and of all */
-};
+/* Of rows: the short ones, those of a block, and those that are listed. */
+enum { MIDDLE = SHORT_KINDS, LARGE, KINDS };
 
-template <class V>
-__device__ __forceinline__ int64_t products_before(const factors<V> &f,
+__device__ __forceinline__ int64_t products_before(const pattern &f,
                                                    int64_t row)
 {
     return f.before[f.starts[row]];
 }
 
-/* --- a walk along the list of products ------------------------------------ */
+/* --- a walk along the products of a row ----------------------------------- */
 
-template <class V> struct walker {
-    const factors<V> &f;
+struct walker {
+    const pattern &f;
     int64_t entry, left; /* of a, and how many of its products remain */
     int64_t at;          /* entry of b */
-    int64_t row;
-    sum_of<V> x;
 
-    /* At a product of rows low .. high. */
-    __device__ __forceinline__ walker(const factors<V> &f, int64_t low,
-                                      int64_t high, int64_t product)
+    /* At one of the row's products, counted from the first of all rows. */
+    __device__ __forceinline__ walker(const pattern &f, int64_t row,
+                                      int64_t product)
         : f(f)
     {
-        int64_t first = f.starts[low], last = f.starts[high + 1] - 1;
+        int64_t first = f.starts[row], last = f.starts[row + 1] - 1;
         while (first < last) { /* the last that has no more before it */
             int64_t middle = last - (last - first) / 2;
             if (f.before[middle] <= product)
@@ -65,7 +52,6 @@ template <class V> struct walker {
                 last = middle - 1;
         }
         entry = first;
-        row = row_between(f.starts, low, high, entry);
         meet();
         at += product - f.before[entry];
         left -= product - f.before[entry];
@@ -75,34 +61,30 @@ template <class V> struct walker {
     {
         at = f.b_starts[f.columns[entry]];
         left = f.before[entry + 1] - f.before[entry];
-        x = widest(f.values[entry]);
     }
 
-    /* To the next product, of which there is one. Is it of another row? */
-    __device__ __forceinline__ bool step()
+    /* To the next product, of which there is one. */
+    __device__ __forceinline__ void step()
     {
         at++;
         if (--left > 0)
-            return false;
+            return;
         do
             entry++;
         while (f.before[entry + 1] == f.before[entry]);
         meet();
-        bool is_next = f.starts[row + 1] <= entry;
-        while (f.starts[row + 1] <= entry)
-            row++;
-        return is_next;
-    }
-
-    __device__ __forceinline__ sum_of<V> product() const
-    {
-        return times_alone(x, widest(f.b_values[at]));
     }
 };
 
 template <class V>
+__device__ __forceinline__ sum_of<V> product_at(const factors<V> &f,
+                                                const walker &w)
+{
+    return times_alone(widest(f.values[w.entry]), widest(f.b_values[w.at]));
+}
+
 __global__ void __launch_bounds__(THREADS)
-    lengths_kernel(const __grid_constant__ factors<V> f, int64_t *lengths)
+    lengths_kernel(const __grid_constant__ pattern f, int64_t *lengths)
 {
     int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     if (e < f.count) {
@@ -113,78 +95,62 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* --- rows that fit a tile ---------------------------------------------------
- */
+/* --- rows of a block ------------------------------------------------------ */
 
-template <class K> struct tile_memory {
-    typedef cub::BlockRadixSort<K, BLOCK, EACH, uint16_t> sorter;
+struct tile_memory {
+    typedef cub::BlockRadixSort<uint32_t, BLOCK, EACH, uint16_t> sorter;
     typedef cub::BlockScan<int, BLOCK> scan;
     union {
         typename sorter::TempStorage sorting;
         typename scan::TempStorage scanning;
-        uint16_t order[TILE]; /* of products, by row and column */
+        uint16_t order[TILE]; /* of products, by column */
     };
-    K last_keys[BLOCK];       /* of each thread's */
-    uint8_t heads[BLOCK + 1]; /* bits: a place's first product */
-    int before[BLOCK + 1];    /* heads before each thread's */
+    uint32_t last_keys[BLOCK]; /* of each thread's */
+    uint8_t heads[BLOCK];      /* bits: a place's first product */
 };
 
-/* Heads before a place of the sorted products. */
-template <class K>
-__device__ __forceinline__ int heads_before(const tile_memory<K> &m, int at)
-{
-    unsigned below = m.heads[at / EACH] & ((1u << at % EACH) - 1);
-    return m.before[at / EACH] + __popc(below);
-}
-
-template <class K>
-__device__ __forceinline__ bool is_head(const tile_memory<K> &m, int at)
+__device__ __forceinline__ bool is_head(const tile_memory &m, int at)
 {
     return m.heads[at / EACH] >> at % EACH & 1;
 }
 
-/* What rows have: counts, in starts; or entries, from starts on. */
-template <class V> struct row_results {
-    int32_t *starts, *columns;
-    V *values; /* NULL: they are counted */
-};
-
-/* Rows from `row` to before `end`, which have products and no more than TILE.
- * products: room for TILE where sums are wanted. */
-template <class V, class K, bool FILLS>
-__device__ __forceinline__ void
-do_rows(const factors<V> &f, int64_t row, int64_t end, tile_memory<K> &m,
-        sum_of<V> *products, const row_results<V> &to)
+/* The row of a block, which has no more than TILE products.
+ * V: nothing, where places are counted; room: for TILE sums of it, else. */
+template <class V>
+__global__ void __launch_bounds__(BLOCK, 2)
+    row_kernel(const __grid_constant__ factors<V> f, const int32_t *rows,
+               const __grid_constant__ row_results<V> to)
 {
-    int64_t first = products_before(f, row);
-    int count = (int)(products_before(f, end) - first);
+    constexpr bool fills = !is_nothing<V>;
+    __shared__ tile_memory m;
+    extern __shared__ __align__(16) unsigned char room[];
+    int64_t row = rows[blockIdx.x], first = products_before(f, row);
+    int count = (int)(products_before(f, row + 1) - first);
     int mine = threadIdx.x * EACH;
-    K keys[EACH];
+    uint32_t keys[EACH];
     uint16_t order[EACH];
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
-        keys[k] = ~(K)0; /* behind all */
+        keys[k] = ~0u; /* behind all */
         order[k] = (uint16_t)(mine + k);
     }
     if (mine < count) {
-        walker<V> w(f, row, end - 1, first + mine);
-        K above = (K)(products_before(f, w.row) - first) << f.column_bits;
+        walker w(f, row, first + mine);
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
             if (mine + k >= count)
                 continue;
-            if (k > 0 && w.step())
-                above = (K)(products_before(f, w.row) - first) << f.column_bits;
-            keys[k] = above | (K)f.b_columns[w.at];
-            if (FILLS)
-                products[mine + k] = w.product();
+            if (k > 0)
+                w.step();
+            keys[k] = (uint32_t)f.b_columns[w.at];
+            if constexpr (fills)
+                ((sum_of<V> *)room)[mine + k] = product_at(f, w);
         }
     }
-    typedef typename tile_memory<K>::sorter sorter;
-    sorter(m.sorting).Sort(keys, order, 0, TILE_BITS + f.column_bits);
-    __syncthreads(); /* what was for sorting is free */
+    tile_memory::sorter(m.sorting).Sort(keys, order, 0,
+                                        min(f.column_bits + 1, 32));
     m.last_keys[threadIdx.x] = keys[EACH - 1];
-    __syncthreads(); /* neighbours' keys are there */
+    __syncthreads(); /* what was for sorting is free, neighbours' keys there */
     unsigned heads = 0;
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
@@ -195,20 +161,15 @@ do_rows(const factors<V> &f, int64_t row, int64_t end, tile_memory<K> &m,
         heads |= (unsigned)(is_new && mine + k < count) << k;
     }
     int before, total;
-    typedef typename tile_memory<K>::scan scan;
-    scan(m.scanning).ExclusiveSum(__popc(heads), before, total);
-    m.heads[threadIdx.x] = (uint8_t)heads;
-    m.before[threadIdx.x] = before;
-    if (threadIdx.x == 0) {
-        m.heads[BLOCK] = 0;
-        m.before[BLOCK] = total;
-    }
-    __syncthreads(); /* so are heads, and what was for the sum is free */
-    if constexpr (FILLS) {
+    tile_memory::scan(m.scanning).ExclusiveSum(__popc(heads), before, total);
+    if constexpr (fills) {
+        const sum_of<V> *products = (const sum_of<V> *)room;
+        m.heads[threadIdx.x] = (uint8_t)heads;
+        __syncthreads(); /* what was for the sum is free */
 #pragma unroll
         for (int k = 0; k < EACH; k++)
             m.order[mine + k] = order[k];
-        __syncthreads(); /* the order is there */
+        __syncthreads(); /* the order is there, and heads */
         int64_t at = to.starts[row] + before;
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
@@ -217,101 +178,91 @@ do_rows(const factors<V> &f, int64_t row, int64_t end, tile_memory<K> &m,
             sum_of<V> sum = products[order[k]];
             for (int p = mine + k + 1; p < count && !is_head(m, p); p++)
                 add(&sum, products[m.order[p]]);
-            to.columns[at] = (int32_t)(keys[k] & (((K)1 << f.column_bits) - 1));
+            to.columns[at] = (int32_t)keys[k];
             to.values[at++] = narrowed<V>(sum);
         }
-    } else {
-        for (int64_t i = row + threadIdx.x; i < end; i += BLOCK)
-            to.starts[i] =
-                heads_before(m, (int)(products_before(f, i + 1) - first)) -
-                heads_before(m, (int)(products_before(f, i) - first));
+    } else if (threadIdx.x == 0) {
+        to.starts[row] = total;
     }
 }
 
-/* rows: where each tile's begin, and the last one's end; or, of lists, a row
- * for each block. */
-template <class V, class K, bool FILLS>
-__global__ void __launch_bounds__(BLOCK, 2)
-    rows_kernel(const __grid_constant__ factors<V> f, const int32_t *rows,
-                bool is_list, const __grid_constant__ row_results<V> to)
-{
-    __shared__ tile_memory<K> memory;
-    extern __shared__ __align__(16) unsigned char room[];
-    int64_t row = rows[blockIdx.x];
-    int64_t end = is_list ? row + 1 : rows[blockIdx.x + 1];
-    /* The last one alone may be too long. */
-    if (!is_list && end > row &&
-        products_before(f, end) - products_before(f, end - 1) > LITTLE)
-        end--;
-    if (end > row && products_before(f, end) > products_before(f, row))
-        do_rows<V, K, FILLS>(f, row, end, memory, (sum_of<V> *)room, to);
-}
-
-template <class V, class K, bool FILLS>
-static gpu_status do_blocks(cuda_device *d, const factors<V> &f,
-                            const int32_t *rows, int64_t blocks, bool is_list,
+template <class V>
+static gpu_status do_middle(cuda_device *d, const factors<V> &f,
+                            const int32_t *rows, int64_t count,
                             const row_results<V> &to)
 {
     static int done;
-    const int bytes = FILLS ? TILE * (int)sizeof(sum_of<V>) : 0;
-    auto kernel = rows_kernel<V, K, FILLS>;
-    if (blocks == 0)
+    int bytes = 0;
+    auto kernel = row_kernel<V>;
+    if (count == 0)
         return GPU_OK;
-    if (FILLS)
+    if constexpr (!is_nothing<V>) {
+        bytes = TILE * (int)sizeof(sum_of<V>);
         TRY(set_once(d, (const void *)kernel,
                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes,
                      &done));
-    kernel<<<(unsigned)blocks, BLOCK, bytes, d->stream>>>(f, rows, is_list, to);
+    }
+    kernel<<<(unsigned)count, BLOCK, bytes, d->stream>>>(f, rows, to);
     LAUNCHED(d);
     return GPU_OK;
 }
 
-/* --- which rows are where ---------------------------------------------------
- */
+/* --- which rows are of which kind ----------------------------------------- */
 
-/* The row at which each tile begins, and the end of all. */
-template <class V>
-__global__ void __launch_bounds__(THREADS)
-    tiles_kernel(const __grid_constant__ factors<V> f, int64_t tiles,
-                 int32_t *rows)
-{
-    int64_t t = blockIdx.x * (int64_t)THREADS + threadIdx.x;
-    if (t > tiles)
-        return;
-    int64_t low = 0, high = f.rows;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (products_before(f, middle) < t * PACE)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    rows[t] = (int32_t)low;
-}
-
-/* How many rows have a block to themselves, or are longer still. */
-struct long_rows {
-    unsigned middle, large;
+struct kind_counts {
+    unsigned of[KINDS];
 };
 
-/* Those of the first kind from the list's begin on, the others from its end. */
-template <class V>
-__global__ void __launch_bounds__(THREADS)
-    long_kernel(const __grid_constant__ factors<V> f, int32_t *list,
-                long_rows *counts)
+/* KINDS: it has no products. Entries of a count, too, as they are gone
+ * through: what a short row's lanes do in a turn takes a block less. */
+__device__ __forceinline__ int kind_of(const pattern &f, int64_t row)
 {
-    int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
-    if (i >= f.rows)
-        return;
-    int64_t own = products_before(f, i + 1) - products_before(f, i);
-    if (own > TILE)
-        list[f.rows - 1 - atomicAdd(&counts->large, 1u)] = (int32_t)i;
-    else if (own > LITTLE)
-        list[atomicAdd(&counts->middle, 1u)] = (int32_t)i;
+    int64_t first = f.starts[row], end = f.starts[row + 1];
+    int64_t products = f.before[end] - f.before[first];
+    if (products == 0)
+        return KINDS;
+    if (products > TILE)
+        return LARGE;
+    int64_t size = max(products, (end - first) / 8);
+    int kind = 0;
+    while (kind < SHORT_KINDS && size > SHORT << kind)
+        kind++;
+    return kind;
 }
 
-/* --- the longest rows -------------------------------------------------------
- */
+/* How many rows are of each kind; or, where they are counted, the list of rows
+ * by kinds. taken: of those in the list, 0 at first. */
+template <bool LISTS>
+__global__ void __launch_bounds__(THREADS)
+    kinds_kernel(const __grid_constant__ pattern f, kind_counts *counts,
+                 kind_counts *taken, int32_t *list)
+{
+    __shared__ unsigned own[KINDS + 1], from[KINDS + 1];
+    int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    if (threadIdx.x <= KINDS)
+        own[threadIdx.x] = 0;
+    __syncthreads(); /* nothing is counted */
+    int kind = i < f.rows ? kind_of(f, i) : KINDS;
+    unsigned place = atomicAdd(&own[kind], 1u);
+    __syncthreads(); /* all are */
+    if (threadIdx.x < KINDS && own[threadIdx.x] > 0) {
+        unsigned here = own[threadIdx.x];
+        if (!LISTS) {
+            atomicAdd(&counts->of[threadIdx.x], here);
+        } else {
+            unsigned before = 0;
+            for (int k = 0; k < (int)threadIdx.x; k++)
+                before += counts->of[k];
+            from[threadIdx.x] =
+                before + atomicAdd(&taken->of[threadIdx.x], here);
+        }
+    }
+    __syncthreads(); /* where the block's rows lie is known */
+    if (LISTS && kind < KINDS)
+        list[from[kind] + place] = (int32_t)i;
+}
+
+/* --- the longest rows ----------------------------------------------------- */
 
 /* Some of them, whose products are listed together: `before` counts those of
  * each, and of all. */
@@ -324,10 +275,9 @@ struct group {
     int64_t count;
 };
 
-template <class V>
 __global__ void __launch_bounds__(THREADS)
-    row_products_kernel(const __grid_constant__ factors<V> f,
-                        const int32_t *list, int64_t count, int64_t *products)
+    row_products_kernel(const __grid_constant__ pattern f, const int32_t *list,
+                        int64_t count, int64_t *products)
 {
     int64_t k = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     if (k < count)
@@ -354,18 +304,17 @@ __global__ void __launch_bounds__(THREADS)
     }
     for (int64_t p = first; p < end; low++) {
         int64_t row = g.row[low], last = min(end, g.before[low + 1]);
-        walker<V> w(f, row, row, products_before(f, row) + p - g.before[low]);
+        walker w(f, row, products_before(f, row) + p - g.before[low]);
         for (;; w.step()) {
             keys[p] = (K)low << f.column_bits | (K)f.b_columns[w.at];
             places[p] = (uint32_t)p;
-            products[p] = w.product();
+            products[p] = product_at(f, w);
             if (++p == last)
                 break;
         }
     }
 }
 
-template <class V>
 __global__ void __launch_bounds__(THREADS)
     group_counts_kernel(const __grid_constant__ group g, int32_t *counts)
 {
@@ -437,9 +386,9 @@ static void let_go(holding *h)
 template <class V> struct multiplication {
     factors<V> f;
     holding held;
-    int64_t products, tiles;
-    const int32_t *tile_rows, *list;
-    long_rows counts;
+    int64_t products;
+    const int32_t *list; /* of rows by kinds, */
+    kind_counts counts;  /* and how many are of each */
     group *groups;
     int group_count;
 };
@@ -455,7 +404,7 @@ static gpu_status count_products(cuda_device *d, multiplication<V> *m)
     CHECK(d, cub::DeviceScan::ExclusiveSum(NULL, scanning, before, before, n,
                                            d->stream));
     TRY(gpu_cuda_scratch(d, scanning, (void **)&room));
-    lengths_kernel<V><<<blocks_of(n), THREADS, 0, d->stream>>>(m->f, before);
+    lengths_kernel<<<blocks_of(n), THREADS, 0, d->stream>>>(m->f, before);
     LAUNCHED(d);
     CHECK(d, cub::DeviceScan::ExclusiveSum(room, scanning, before, before, n,
                                            d->stream));
@@ -464,25 +413,34 @@ static gpu_status count_products(cuda_device *d, multiplication<V> *m)
                              sizeof m->products);
 }
 
+/* The list of rows by kinds. */
 template <class V>
 static gpu_status share_out(cuda_device *d, multiplication<V> *m)
 {
-    int32_t *tile_rows, *list;
-    long_rows *counts;
-    m->tiles = ceil_div(m->products, PACE);
-    TRY(hold(&m->held, m->tiles + 1, &tile_rows));
+    int32_t *list;
+    kind_counts *counts;
+    unsigned blocks = blocks_of(m->f.rows);
     TRY(hold(&m->held, m->f.rows, &list));
-    TRY(gpu_cuda_scratch(d, sizeof *counts, (void **)&counts));
-    CHECK(d, cudaMemsetAsync(counts, 0, sizeof *counts, d->stream));
-    tiles_kernel<V><<<blocks_of(m->tiles + 1), THREADS, 0, d->stream>>>(
-        m->f, m->tiles, tile_rows);
+    TRY(gpu_cuda_scratch(d, 2 * sizeof *counts, (void **)&counts));
+    CHECK(d, cudaMemsetAsync(counts, 0, 2 * sizeof *counts, d->stream));
+    kinds_kernel<false>
+        <<<blocks, THREADS, 0, d->stream>>>(m->f, counts, NULL, NULL);
     LAUNCHED(d);
-    long_kernel<V>
-        <<<blocks_of(m->f.rows), THREADS, 0, d->stream>>>(m->f, list, counts);
+    kinds_kernel<true>
+        <<<blocks, THREADS, 0, d->stream>>>(m->f, counts, counts + 1, list);
     LAUNCHED(d);
-    m->tile_rows = tile_rows;
     m->list = list;
     return gpu_cuda_download(d, &m->counts, counts, sizeof m->counts);
+}
+
+/* Where the list of rows of a kind begins. */
+template <class V>
+static const int32_t *rows_of(const multiplication<V> *m, int kind)
+{
+    const int32_t *rows = m->list;
+    for (int k = 0; k < kind; k++)
+        rows += m->counts.of[k];
+    return rows;
 }
 
 /* g's products listed, sorted and added up. */
@@ -535,7 +493,7 @@ static gpu_status make_groups(cuda_device *d, multiplication<V> *m,
                               const int32_t *rows, const int64_t *products,
                               int64_t *before)
 {
-    int64_t many = m->counts.large, most_rows = INT64_MAX;
+    int64_t many = m->counts.of[LARGE], most_rows = INT64_MAX;
     int64_t *there;
     if (m->f.column_bits < 32) /* keys of 32 bits are sorted faster */
         most_rows = (int64_t)1 << (32 - m->f.column_bits);
@@ -570,13 +528,13 @@ static gpu_status make_groups(cuda_device *d, multiplication<V> *m,
 template <class V>
 static gpu_status do_longest(cuda_device *d, multiplication<V> *m)
 {
-    int64_t many = m->counts.large, *there;
-    const int32_t *rows = m->list + m->f.rows - many;
+    int64_t many = m->counts.of[LARGE], *there;
+    const int32_t *rows = rows_of(m, LARGE);
     if (many == 0)
         return GPU_OK;
     TRY(gpu_cuda_scratch(d, (size_t)many * sizeof *there, (void **)&there));
-    row_products_kernel<V>
-        <<<blocks_of(many), THREADS, 0, d->stream>>>(m->f, rows, many, there);
+    row_products_kernel<<<blocks_of(many), THREADS, 0, d->stream>>>(
+        m->f, rows, many, there);
     LAUNCHED(d);
     int64_t *products = (int64_t *)malloc((size_t)many * 3 * sizeof *products);
     m->groups = (group *)calloc((size_t)many, sizeof *m->groups);
@@ -591,21 +549,44 @@ static gpu_status do_longest(cuda_device *d, multiplication<V> *m)
     return status;
 }
 
-template <class V, class K, bool FILLS>
-static gpu_status do_all(cuda_device *d, multiplication<V> *m,
-                         const row_results<V> &to)
+/* All rows but the longest; V: nothing, where they are counted. */
+template <class V, class W>
+static gpu_status do_rows(cuda_device *d, const multiplication<W> *m,
+                          const factors<V> &f, const row_results<V> &to)
 {
-    TRY(gpu_cuda_go_on(d, 64.0 * (double)m->products));
-    TRY((do_blocks<V, K, FILLS>(d, m->f, m->tile_rows, m->tiles, false, to)));
-    TRY((do_blocks<V, K, FILLS>(d, m->f, m->list, m->counts.middle, true, to)));
+    TRY(gpu_cuda_go_on(d, 32.0 * (double)m->products));
+    for (int kind = 0; kind < SHORT_KINDS; kind++)
+        TRY(gpu_cuda_multiply_short<V>(d, &f, kind, rows_of(m, kind),
+                                       m->counts.of[kind], &to));
+    return do_middle<V>(d, f, rows_of(m, MIDDLE), m->counts.of[MIDDLE], to);
+}
+
+/* counts: of each row's places. */
+template <class V>
+static gpu_status count_places(cuda_device *d, const multiplication<V> *m,
+                               int32_t *counts)
+{
+    factors<nothing> f = {m->f};
+    row_results<nothing> to = {counts};
+    TRY((do_rows<nothing, V>(d, m, f, to)));
+    for (int k = 0; k < m->group_count; k++) {
+        const group &g = m->groups[k];
+        group_counts_kernel<<<blocks_of(g.rows), THREADS, 0, d->stream>>>(
+            g, counts);
+        LAUNCHED(d);
+    }
+    return GPU_OK;
+}
+
+template <class V>
+static gpu_status put_sums(cuda_device *d, const multiplication<V> *m,
+                           const row_results<V> &to)
+{
+    TRY((do_rows<V, V>(d, m, m->f, to)));
     for (int k = 0; k < m->group_count; k++) {
         const group &g = m->groups[k];
         unsigned blocks = (unsigned)smaller(g.rows, 1 << 16);
-        if (FILLS)
-            group_put_kernel<V><<<blocks, THREADS, 0, d->stream>>>(g, to);
-        else
-            group_counts_kernel<V>
-                <<<blocks_of(g.rows), THREADS, 0, d->stream>>>(g, to.starts);
+        group_put_kernel<V><<<blocks, THREADS, 0, d->stream>>>(g, to);
         LAUNCHED(d);
     }
     return GPU_OK;
@@ -647,29 +628,18 @@ static gpu_status make_starts(cuda_device *d, const multiplication<V> *m,
     return out->make_room(out, out->count);
 }
 
-template <class V, class K>
+template <class V>
 static gpu_status multiply(cuda_device *d, multiplication<V> *m,
                            gpu_csr_result *out)
-{
-    row_results<V> counts = {out->starts, NULL, NULL};
-    TRY((do_all<V, K, false>(d, m, counts)));
-    TRY(make_starts(d, m, out));
-    row_results<V> entries = {out->starts, out->columns, (V *)out->values};
-    return do_all<V, K, true>(d, m, entries);
-}
-
-template <class V>
-static gpu_status multiply_all(cuda_device *d, multiplication<V> *m,
-                               gpu_csr_result *out)
 {
     TRY(count_products(d, m));
     if (m->products == 0)
         return GPU_OK;
     TRY(share_out(d, m));
     TRY(do_longest(d, m));
-    return TILE_BITS + m->f.column_bits <= 32
-               ? multiply<V, uint32_t>(d, m, out)
-               : multiply<V, uint64_t>(d, m, out);
+    TRY(count_places(d, m, out->starts));
+    TRY(make_starts(d, m, out));
+    return put_sums<V>(d, m, {out->starts, out->columns, (V *)out->values});
 }
 
 gpu_status gpu_cuda_multiply_sparse(cuda_device *d, const gpu_csr *a,
@@ -683,18 +653,13 @@ gpu_status gpu_cuda_multiply_sparse(cuda_device *d, const gpu_csr *a,
     return with_type(a->dtype, [=](auto x) {
         typedef decltype(x) V;
         multiplication<V> m = {};
-        m.f = {a->starts,
-               a->columns,
+        m.f = {{a->rows, a->count, a->starts, a->columns, b->starts, b->columns,
+                bits_for(b->cols)},
                (const V *)a->values,
-               a->rows,
-               a->count,
-               b->starts,
-               b->columns,
-               (const V *)b->values,
-               bits_for(b->cols)};
+               (const V *)b->values};
         m.held = {d, 0, (held *)calloc(MOST_BLOCKS, sizeof(held))};
         gpu_status status = m.held.blocks
-                                ? multiply_all(d, &m, out)
+                                ? multiply(d, &m, out)
                                 : FAIL(GPU_MEMORY, "no host memory for lists");
         let_go(&m.held);
         free(m.groups);

@@ -9,6 +9,7 @@ local identity = require "lumat.code_hash"
 local points_of = require "lumat.axes".points_of
 local progress = require "lumat.progress"
 local runner = require "lumat.runner"
+local slurm = require "lumat.slurm"
 local store_of = require "lumat.store"
 local units = require "lumat.units"
 local workers = require "lumat.workers"
@@ -40,7 +41,7 @@ end
 -- Words of the command line that say how to run, as in --workers 4, go before
 -- what the script says.
 local words = {workers = "number", threads = "number", shard = "string", budget = "string",
-    quiet = "boolean", ["retry-failed"] = "boolean"}
+    launcher = "string", quiet = "boolean", ["retry-failed"] = "boolean"}
 
 local function take_words(options)
     local arg = _G.arg or {}
@@ -99,6 +100,7 @@ function run_options.read(given)
     o.workers = check_count("workers", o.workers)
     o.threads = check_count("threads", o.threads)
     check_devices(o.devices)
+    slurm.check(o)
     if o.budget then o.budget = seconds_of(o.budget) end
     return o
 end
@@ -189,6 +191,10 @@ local function settle_rows(run)
         local codes = store:stale(run.code.hash)
         if codes then refuse_stale(run.e, store, codes) end
         return
+    end
+    if o.resume == false and run.job then
+        fail("run", "job %s is at %s: run{resume = false} would take its " ..
+            "points away; scancel %s ends it", run.job.id, store.dir, run.job.id)
     end
     local others = o.resume == false and not run.e.rank and store:workers()
     if others and #others > 0 then
@@ -300,11 +306,12 @@ local function new_run(e, options)
     run.bar = bar.new(e.name, {quiet = quiet})
     run.store = e.dir and store_of.create(e.dir, e.name) or store_of.passing()
     e.store = run.store
-    if o.workers and o.workers > 1 and not e.rank then
+    if o.workers and (o.workers > 1 or o.launcher) and not e.rank then
         run.count = o.workers
     elseif needs_worker(e, o) then
         run.count = 1
     end
+    run.is_submitted = o.launcher and run.count and not run.is_spawned
     return run
 end
 
@@ -352,8 +359,12 @@ local function measure_points(run, left)
     local seconds = run.is_spawned and workers.seconds_left() or
         run.options.budget
     run.deadline = seconds and library.clock() + seconds
-    local rest <close> = journal.when_stopped(function() tell_stop(run) end)
+    local told = run.is_submitted and slurm.tell_stop or tell_stop
+    local rest <close> = journal.when_stopped(function() told(run) end)
     if not run.count or run.is_spawned then return runner.work(run) end
+    if run.is_submitted then
+        return slurm.supervise(run, smaller(run.count, left))
+    end
     return workers.supervise(run, smaller(run.count, left))
 end
 
@@ -378,6 +389,7 @@ local function measure(e, options)
         workers.check_script(run.count == 1 and
             needs_worker(e, run.options) or "workers")
     end
+    if run.is_submitted then run.job = slurm.find(run) end
     settle_rows(run)
     runner.set_keys(e.list, run.store:accepted(e.code.hash))
     choose(run)
@@ -388,7 +400,9 @@ local function measure(e, options)
     e.found = run.found -- how many points were done before
     tell_start(run)
     local left = #run.points - run.found
-    local device <close> = left > 0 and note_environment(run) or nil
+    -- the hosts of a job find out themselves where they measure
+    local device <close> = left > 0 and not run.is_submitted and
+        note_environment(run) or nil
     runner.prepare(run)
     write_notes(run)
     run.store:add_code(e.code, e.script)
@@ -400,7 +414,7 @@ end
 -- A run that keeps nothing has nothing to share.
 local function check_passing(e, options)
     local o = run_options.read(options)
-    if e.rank or (o.workers or 1) > 1 then
+    if e.rank or (o.workers or 1) > 1 or o.launcher then
         fail("run", "dir = false keeps nothing that processes could share: " ..
             "dir = names a folder")
     end

@@ -181,6 +181,11 @@ function notes.title(s, note)
     if note.number > s.titles then s.titles, s.title = note.number, note.title end
 end
 
+-- Jobs of Slurm are numbered: the last one may be at it.
+function notes.slurm(s, note)
+    if not s.job or note.number > s.job.number then s.job = note end
+end
+
 function notes.start(s, note) s.starts[#s.starts + 1] = note end
 
 function store:take_in(record)
@@ -197,6 +202,11 @@ function store:take_in(record)
     end
 end
 
+local function refuse_folder(self, why, is_gone)
+    fail("experiment", is_gone and "the run directory %s is gone: %s" or
+        "cannot read the run directory %s: %s", self.dir, why)
+end
+
 local function read_journal(self, name)
     local path = self.dir .. "/" .. name
     local file = self.files[name]
@@ -206,6 +216,8 @@ local function read_journal(self, name)
             "as it was is needed, or the file moved away: its points are " ..
             "measured again", path, file.lines + at)
     elseif not records then
+        local _, why, is_gone = journal.list(self.dir)
+        if is_gone then refuse_folder(self, why, true) end
         fail("experiment", "cannot read %s: %s", path, rest)
     end
     for _, record in ipairs(records) do self:take_in(record) end
@@ -233,10 +245,7 @@ end
 -- grow is opened, as its size may be an old one over NFS.
 local function grown(self, is_due)
     local list, why, is_gone = journal.list(self.dir)
-    if not list then
-        fail("experiment", is_gone and "the run directory %s is gone: %s" or
-            "cannot read the run directory %s: %s", self.dir, why)
-    end
+    if not list then refuse_folder(self, why, is_gone) end
     local names = {}
     for name, size in pairs(list) do
         local file = self.files[name]

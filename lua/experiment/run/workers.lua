@@ -79,7 +79,7 @@ local function count_visible(visible)
 end
 
 -- How many GPUs this process may use.
-local function gpu_count()
+function workers.gpu_count()
     local visible = getenv("CUDA_VISIBLE_DEVICES")
     if visible then return count_visible(visible) end
     if journal.is_safe() then return 1 end
@@ -95,7 +95,7 @@ end
 local function gpus(device)
     local list = {}
     if device ~= "cuda:0" then return list end
-    for i = 1, gpu_count() do list[i] = format("cuda:%d", i - 1) end
+    for i = 1, workers.gpu_count() do list[i] = format("cuda:%d", i - 1) end
     return list
 end
 
@@ -114,7 +114,7 @@ end
 
 -- The words to start the script with; those of `device` come before the
 -- script's name.
-local function command(device)
+function workers.command(device)
     local path, words = journal.command_line()
     local arg = _G.arg
     local named = arg and arg[0]
@@ -169,7 +169,7 @@ local function log_path(run, i)
 end
 
 -- The last line of a worker's log.
-local function last_words(run, i)
+function workers.last_words(run, i)
     local text = journal.read_file(log_path(run, i)) or ""
     local line = match(text, "lumat: ([^\n]*)") or
         match(text, "([^\n]+)\n*$") or "it left no word"
@@ -178,7 +178,7 @@ end
 
 local function start_one(run, crew, i)
     local first = workers.place(run.e.rank) or 0
-    local path, words = command(workers.device(run.devices, first + i - 1))
+    local path, words = workers.command(workers.device(run.devices, first + i - 1))
     local threads = run.threads
     local settings = {"LUMAT_WORKER=" .. journal.real_path(run.store.dir),
         format("OMP_NUM_THREADS=%d", threads),
@@ -213,14 +213,14 @@ local function replace(run, crew, pid, code, signal)
         run.deaths = run.deaths + 1
         if run.deaths > 5 * run.count + 5 then
             fail("run", "workers keep dying without doing a point; the last " ..
-                "one said: %s", last_words(run, i))
+                "one said: %s", workers.last_words(run, i))
         end
         start_one(run, crew, i)
     elseif code == 0 then
         remove(log_path(run, i))
     else
         run.problem = run.problem or format("worker %d ended with code %d: %s",
-            i, code, last_words(run, i))
+            i, code, workers.last_words(run, i))
     end
 end
 

@@ -5,6 +5,7 @@ local checks = require "lumat.checks"
 local along = require "lumat.along"
 local search = require "lumat.data_steps".search
 local select = require "lumat.statistics_steps".select
+local sort_first = require "lumat.data_steps".sort_first
 local steps = require "lumat.moving_steps"
 local brief, fail, is_complex, is_wide, shape_of = checks.brief, checks.fail,
     checks.is_complex, checks.is_wide, checks.shape_of
@@ -352,6 +353,11 @@ local function first_sorted(A, axis, k, how)
         places and part(places, axis, 1, k):clone()
 end
 
+-- The same, where the device has a way that sorts nothing else.
+local function first_alone(A, axis, k, how)
+    return sort_first(A, axis, k, how.descending == true, how.places == true)
+end
+
 -- So few elements are sorted as fast.
 local function is_little(A)
     return A.size < (A.device == "cpu" and 512 or 1 << 17)
@@ -408,6 +414,8 @@ local MANY = 64
 local function first_of_lines(A, axis, k, how)
     if A.dtype == "bool" then A = A:f32() end
     if k == 0 then return first_sorted(A, axis, k, how) end
+    local first, whence = first_alone(A, axis, k, how)
+    if first then return first, whence end
     if A.ndim == 1 then return first_of_vector(A, k, how) end
     local lines, size = axis == 1 and A.cols or A.rows, size_of(A, axis)
     if lines > MANY or size < LONG or k > GROUPS // SHARE then

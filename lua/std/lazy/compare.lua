@@ -16,10 +16,6 @@ local function is_number(x)
     return type(x) == "number" or checks.kind(x) == "complex number"
 end
 
-local function widened(A)
-    return A.dtype:sub(1, 1) == "c" and A:c128() or A:f64()
-end
-
 row{
     name = "close", method = true,
     takes = "A: matrix|scalar, B: matrix|scalar elements A [, tolerance: " ..
@@ -50,7 +46,7 @@ function compare.close(A, B, tolerance)
         checks.fail("close", "A is on %s, B on %s; use A:to(\"%s\")", A.device,
             B.device, B.device)
     end
-    A, B = widened(A), widened(B)
+    A, B = checks.as_wide(A), checks.as_wide(B)
     local scale = library.maximum(B:abs(), 1) / 2
     local near = (A / 2 - B / 2):abs():le(tolerance * scale) & A:isfinite() &
         B:isfinite() | A:eq(B) | (A:isnan() & B:isnan())

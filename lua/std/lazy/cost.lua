@@ -237,6 +237,13 @@ function report.cost(f)
         bytes_text(found.allocated), found.peak < found.allocated and
         format(" (%s at once)", bytes_text(found.peak)) or "",
         seconds_text(found.seconds), n, n == 1 and "" or "s")}
+    -- what a pool's processes would do, where there is one
+    local pools = package.loaded["lumat.pool_report"]
+    if pools then
+        local more
+        more, found.pool = pools.taken()
+        for _, line in ipairs(more) do lines[#lines + 1] = line end
+    end
     add_operations(lines, found.operations)
     add_shortage(lines, found.peak)
     for _, h in ipairs(found.hints) do lines[#lines + 1] = hint_text(h) end

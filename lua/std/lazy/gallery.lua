@@ -14,16 +14,26 @@ local format, gsub = string.format, string.gsub
 
 -- --- what they are made of ---------------------------------------------------
 
-local function wide(options)
-    return {dtype = "f64", device = options and options.device}
+local function wide(options, is_complex)
+    return {dtype = is_complex and "c128" or "f64",
+        device = options and options.device}
 end
 
+local made_complex = {f32 = "c64", f64 = "c128"}
+
 local function finished(A, options)
-    local dtype = options and options.dtype or library.default_dtype()
-    if dtype ~= "f64" and dtype ~= "f32" then
-        fail("gallery", "dtype is \"f32\" or \"f64\", not %s", brief(dtype))
+    local dtype = options and options.dtype
+    if not dtype then
+        dtype = library.default_dtype()
+        dtype = checks.is_complex(A) and made_complex[dtype] or dtype
+    elseif dtype == "bool" then
+        fail("gallery", "dtype is \"f32\", \"f64\", \"c64\" or \"c128\", " ..
+            "not %s", brief(dtype))
+    elseif checks.is_complex(A) and made_complex[dtype] then
+        fail("gallery", "the elements are complex, so dtype is \"c64\" or " ..
+            "\"c128\", not %s", brief(dtype))
     end
-    return dtype == "f64" and A or A:f32()
+    return A[dtype](A)
 end
 
 -- The numbers of the rows as a column, of the columns as a row.
@@ -43,12 +53,18 @@ end
 
 -- Of the types and sizes that the functions share.
 local function vector_of(what, v, options)
-    if type(v) == "table" then v = library.vec(v, wide(options)) end
+    if type(v) == "table" then
+        local is_complex = false
+        for _, x in ipairs(v) do
+            is_complex = is_complex or checks.kind(x) == "complex number"
+        end
+        v = library.vec(v, wide(options, is_complex))
+    end
     checks.matrix(what, "v", v)
     if v.ndim ~= 1 then
         fail(what, "needs a vector, not %s", checks.shape_of(v))
     end
-    return v:f64()
+    return checks.as_wide(v)
 end
 
 local function options_of_last(...)
@@ -188,15 +204,17 @@ end
 local function of_two_lists(what, c, r, options, element, is_twice)
     if type(r) == "table" and not r[1] then r, options = nil, r end
     c = vector_of(what, c, options)
-    r = r and vector_of(what, r, options) or is_twice and c or
+    r = r and vector_of(what, r, options) or
+        is_twice and (checks.is_complex(c) and library.conj(c) or c) or
         library.zeros(c.rows, wide(options))
+    local there = wide(options, checks.is_complex(c) or checks.is_complex(r))
     local first, last = c:totable(), r:totable()
     if #first == 0 or #last == 0 then
-        return finished(library.zeros(#first, #last, wide(options)), options)
+        return finished(library.zeros(#first, #last, there), options)
     end
     return finished(library.fromfn(#first, #last, function(i, j)
         return element(i, j, first, last)
-    end, wide(options)), options)
+    end, there), options)
 end
 
 row{
@@ -204,8 +222,9 @@ row{
     takes = "c: list [, r: list] {dtype, device}",
     gives = "matrix",
     group = "gallery",
-    help = "The matrix with c as its first column and r, or c again, as its " ..
-        "first row, whose elements depend on i - j alone.",
+    help = "The matrix with c as its first column and r, or c again (of " ..
+        "complex numbers their conjugates), as its first row, whose elements " ..
+        "depend on i - j alone.",
     example = "toeplitz(vec{1, 2, 3})",
     result = "{{1, 2, 3}, {2, 1, 2}, {3, 2, 1}}",
 }
@@ -246,7 +265,7 @@ function matrices.vander(v, n, options)
     if type(n) == "table" then n, options = nil, n end
     v = vector_of("vander", v, options)
     n = n or v.rows
-    local A = library.ones(v.rows, n, wide(options))
+    local A = library.ones(v.rows, n, wide(options, checks.is_complex(v)))
     for k = n - 1, v.rows > 0 and 1 or n, -1 do
         A[{{}, k}] = A[{{}, k + 1}] % v
     end
@@ -321,14 +340,15 @@ row{
     result = "{{3, -2}, {1, 0}}",
 }
 function matrices.companion(p, options)
-    local list = vector_of("companion", p, options):totable()
+    p = vector_of("companion", p, options)
+    local list = p:totable()
     local n = #list - 1
-    if n < 1 or list[1] == 0 then
+    if n < 1 or library.abs(list[1]) == 0 then
         fail("companion", "needs two coefficients or more, the first not 0")
     end
     return finished(library.fromfn(n, n, function(i, j)
         return i == 1 and -list[j + 1] / list[1] or i == j + 1 and 1 or 0
-    end, wide(options)), options)
+    end, wide(options, checks.is_complex(p))), options)
 end
 
 -- --- by name -----------------------------------------------------------------

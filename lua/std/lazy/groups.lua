@@ -9,6 +9,7 @@ local library, _, _, private = ...
 local checks = require "lumat.checks"
 local steps = require "lumat.data_steps"
 local find = require "lumat.moving_steps".find
+local optional = require "lumat.along".options
 local fail, is_matrix, plural, shape_of = checks.fail, checks.is_matrix,
     checks.plural, checks.shape_of
 local groups = {}
@@ -68,8 +69,9 @@ local SLOTS_A_ROW, LEAST_SLOTS, MOST_SLOTS = 2, 4096, 2 ^ 31 - 8
 -- quick.
 local MOST_COUNTED, MOST_MARKED = 2 ^ 22, 2 ^ 25
 -- A look at so many rows tells how many values there are; up to one in SPREAD of
--- them, values are looked up.
-local SAMPLE, SPREAD, MOST_KNOWN = 16384, 4, 65536
+-- them, which is fewer on a CPU, as it sorts faster than it looks up, values are
+-- looked up.
+local SAMPLE, SPREAD, SPREAD_ON_CPU, MOST_KNOWN = 16384, 4, 8, 65536
 local LOOK = 256 -- rows that tell whether they are of whole numbers
 
 -- Whole numbers close together, and no more than `most` on a GPU: the least of
@@ -106,13 +108,21 @@ end
 -- which they begin, and one behind the last.
 local function runs_of(sorted)
     if sorted.rows == 0 then return sorted:clone(), counted(1, 1, sorted) end
-    return steps.runs(sorted, true, true)
+    return steps.runs(sorted, true, true, false)
+end
+
+-- The same values, and how often each is there.
+local function lengths_of(sorted)
+    if sorted.rows == 0 then
+        return sorted:clone(), library.zeros(0, wide(sorted))
+    end
+    return steps.runs(sorted, true, false, true)
 end
 
 -- These values alone.
 local function values_of(sorted)
     if sorted.rows == 0 then return sorted:clone() end
-    return (steps.runs(sorted, true, false))
+    return (steps.runs(sorted, true, false, false))
 end
 
 -- v in order, without its NaN, which come last, and the places it has them from.
@@ -135,32 +145,33 @@ local function in_order(v, wants_places)
 end
 
 -- The different values in order, NaN aside, where a look says that there are
--- few, and, where it is wanted, each one's place among them: NaN has the place
--- behind. nil: many. What the look did not see is put in order by itself.
-local function few_values(v, wants_places)
+-- few, and each one's place among them: NaN has the place behind. nil: many.
+-- What the look did not see is put in order by itself.
+local function few_values(v)
     local n = v.rows
     if n < 4 * SAMPLE then return nil end
     local known = values_of((in_order(v[{{1, n, n // SAMPLE}}]:clone())))
-    if #known == 0 or #known * SPREAD > SAMPLE then return nil end
+    local spread = v.device == "cpu" and SPREAD_ON_CPU or SPREAD
+    if #known == 0 or #known * spread > SAMPLE then return nil end
     local place = steps.search(known, v, false)
     -- what is behind all of them, NaN too, is not the last one again
     local there = library.hcat(known, known[{{#known, #known}}]):take(place)
     local missing = there:ne(v) & ~v:isnan()
     local count = count_true(missing)
     if count == 0 then return known, place end
-    if count * SPREAD > n then return nil end
+    if count * spread > n then return nil end
     local more = values_of((in_order(v[missing])))
     if #known + #more > MOST_KNOWN then return nil end
     known = library.sort(library.hcat(known, more))
-    return known, wants_places and steps.search(known, v, false)
+    return known, steps.search(known, v, false)
 end
 
 -- How the rows of v, a vector of numbers, are told apart. Either by codes: code,
 -- first, slots, as steps.group takes them, and present, the slots that have
--- rows, as places, where not all of them do; or by starts and order, which is
--- found when it is asked for where only counts are wanted. And values, one a
--- group, and where it is known whether there are NaN, which are in none. Nothing of it is v
--- itself, which others may write to.
+-- rows, as places, where not all of them do; or by starts and order; or, where
+-- only counts are wanted, by counts alone. And values, one a group, and where it
+-- is known whether there are NaN, which are in none. Nothing of it is v itself,
+-- which others may write to.
 local function told_apart(v, wants_counts)
     local low, slots, has_nan = whole_range(v, MOST_COUNTED)
     if low then
@@ -172,17 +183,29 @@ local function told_apart(v, wants_counts)
         return {code = v:clone(), first = low, slots = slots, rows = v.rows,
             present = n < slots and places or nil,
             slot_counts = counts, has_nan = has_nan,
-            values = as_type(places + (low - 1), v.dtype)}
+            values = as_type(places - 1 + low, v.dtype)}
     end
-    local known, place = few_values(v, true)
+    local known, place
+    if not wants_counts then known, place = few_values(v) end
     if known then
         return {code = place, first = 1, slots = #known, rows = v.rows,
             values = known}
     end
+    if v.device == "cpu" and not wants_counts then
+        local sorted, _, has_nans = in_order(v)
+        local values = values_of(sorted)
+        return {code = steps.search(values, v, false), first = 1,
+            slots = #values, rows = v.rows, values = values,
+            has_nan = has_nans}
+    end
     local sorted, order, has_nans = in_order(v, not wants_counts)
-    local values, starts = runs_of(sorted)
-    return {order = order, starts = starts, values = values, rows = v.rows,
-        has_nan = has_nans, unsorted = not order and v:clone() or nil}
+    local t = {order = order, rows = v.rows, has_nan = has_nans}
+    if wants_counts then
+        t.values, t.counts = lengths_of(sorted)
+    else
+        t.values, t.starts = runs_of(sorted)
+    end
+    return t
 end
 
 -- How many rows each group has.
@@ -202,11 +225,7 @@ end
 
 -- Rows in order, and where each group begins among them.
 local function ordered(t)
-    if t.unsorted then
-        local _
-        _, t.order = in_order(t.unsorted, true)
-        t.unsorted = nil
-    elseif not t.order then
+    if not t.order then
         local counts = counts_of(t)
         local _
         _, t.order = steps.group(t.code, t.first, t.slots, true)
@@ -221,7 +240,7 @@ local function numbers_of_rows(t)
     local count = #counts_of(t)
     local number
     if t.code and not t.present then
-        number = library.floor(t.code:f64() - (t.first - 1))
+        number = library.floor(t.code:f64() - t.first) + 1
         number = library.where(number:ge(1) & number:le(count), number, 0 / 0)
     else
         local order, starts = ordered(t)
@@ -340,7 +359,10 @@ end
 local unique_object = class{name = "unique", order = {"values", "places",
     "counts"}, parts = {
         places = function(s)
-            if not s.told then return nil end
+            if not s.has_places then
+                fail("unique", "places were not asked for: write unique(A, " ..
+                    "{places = true})")
+            end
             local places = first_places(s.told)
             if s.nan then places = library.hcat(places, s.nan.place) end
             return places
@@ -351,7 +373,8 @@ local unique_object = class{name = "unique", order = {"values", "places",
             return counts
         end},
     methods = {unpack = function(self)
-        return self.values, self.places, self.counts
+        local places = state[self].has_places and self.places or nil
+        return self.values, places, self.counts
     end},
     says = function(s)
         return format("%s of %s", plural(#s.values, "different value"),
@@ -370,11 +393,6 @@ local function only_values(v)
         local has = steps.groups_present(v, low, slots)
         return as_type(counted(low, low + slots - 1, v)[has], v.dtype), has_nan
     end
-    local known = v.device == "cpu" and few_values(v)
-    if known then
-        local least = v:min()
-        return known, least ~= least
-    end
     local sorted, _, has_nans = in_order(v)
     return values_of(sorted), has_nans
 end
@@ -386,8 +404,8 @@ row{
     group = "sets",
     help = "The different elements of A in order, a vector; all NaN are one, " ..
         "which comes last. With places or counts an object u: u.values, " ..
-        "u.places (of each one's first element, in row-major order), " ..
-        "u.counts; values, places, counts = u:unpack().",
+        "u.counts and, where they are asked for, u.places (of each one's first " ..
+        "element, in row-major order); values, places, counts = u:unpack().",
     example = "unique(vec{3, 1, 3, 2, 1})",
     result = "{1, 2, 3}",
     options = {{"places", "boolean", "false", "also where each value is first"},
@@ -405,7 +423,7 @@ function groups.unique(A, options)
         return is_mask and values:bool() or values
     end
     local told = told_apart(v, not options.places)
-    local s = {told = told, values = told.values}
+    local s = {told = told, values = told.values, has_places = options.places}
     local has_nan = told.has_nan
     if has_nan == nil and v.size > 0 then
         local least = v:min()
@@ -530,14 +548,14 @@ end
 
 row{
     name = "histogram", method = true,
-    takes = "A: matrix {bins, edges, range, weights, density}",
+    takes = "A: matrix [, bins: count] {bins, edges, range, weights, density}",
     gives = "table",
     group = "sets",
     help = "How many elements lie in each of some bins: an object h with " ..
         "h.counts and h.edges, one more; counts, edges = h:unpack(). A bin has " ..
         "its lower edge, the last both. NaN, and what lies outside, is in none. " ..
         "hist(A) draws.",
-    example = "histogram(vec{1, 2, 2, 5}, {bins = 2}).counts",
+    example = "histogram(vec{1, 2, 2, 5}, 2).counts",
     result = "{3, 1}",
     options = {{"bins", "count", "10", "how many, all as wide"},
         {"edges", "vector|table", "those of bins", "where bins begin, and the last " ..
@@ -547,13 +565,18 @@ row{
         {"density", "boolean", "false",
             "counts over their sum and the widths of bins, whose area is 1"}},
 }
-function groups.histogram(A, options)
-    options = options or {}
+function groups.histogram(A, bins, options)
+    bins, options = optional(bins, options)
+    if bins and options.bins then
+        fail("histogram", "bins stand twice: %d and {bins=%d}", bins,
+            options.bins)
+    end
+    bins = bins or options.bins
     local x = flat(numbers_of("histogram", "A", A))
     local edges, counts = options.edges, nil
-    if edges and (options.bins or options.range) then
+    if edges and (bins or options.range) then
         fail("histogram", "edges say all: leave out %s",
-            options.bins and "bins" or "range")
+            bins and "bins" or "range")
     elseif edges then
         if not is_matrix(edges) then edges = library.vec(edges, wide(x)) end
         edges = numbers_of("histogram", "edges", edges):f64():to(x.device)
@@ -562,11 +585,11 @@ function groups.histogram(A, options)
         end
     else
         local low, high = range_of(x, options.range)
-        edges = library.linspace(low, high, (options.bins or 10) + 1, wide(x))
+        edges = library.linspace(low, high, (bins or 10) + 1, wide(x))
         counts = not options.weights and
             steps.even_bins(x, low, high, #edges - 1)
     end
-    local bins = #edges - 1
+    bins = #edges - 1
     counts = counts or sought_counts(x, edges, options.weights)
     if options.density then
         counts = counts / counts:sum() /

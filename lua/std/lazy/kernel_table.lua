@@ -87,6 +87,10 @@ local function list_named(name)
     return list, lines
 end
 
+-- Operations that have none on a CPU.
+local has_rungs_somewhere = {lu = true, chol = true, qr = true, spmv = true,
+    spmm = true}
+
 -- The ladder of a device, or of the default one an operation or a rung,
 -- whichever is called so.
 local function list_called(name)
@@ -95,6 +99,10 @@ local function list_called(name)
     list, lines = list_named(name)
     if #list > 0 then return list, lines end
     if name == "cpu" or match(name, "^cuda") then return list_ladder(name) end
+    if has_rungs_somewhere[name] then
+        fail("kernels", "%s has no choice of kernels on %s", name,
+            (library.device()))
+    end
     fail("kernels", "no kernel or device %s on %s: see kernels(), " ..
         'kernels("cpu") or kernels(A, B)', brief(name), (library.device()))
 end
@@ -118,7 +126,8 @@ row{
     help = "The ladder: every kernel of dot and matmul, and on a GPU of sparse " ..
         "products, lu, chol and qr, with its precision, idea and needs; of a kernel's or an " ..
         "operation's name, that; or those for A * B, with the one that auto " ..
-        "takes. Also :kernel.",
+        "takes, of distributed matrices those that the pool's processes have. " ..
+        "Also :kernel.",
     example = "kernels(\"cpu\").count > 2",
     result = "true",
 }
@@ -199,14 +208,25 @@ local function add_rate(row, A, B, dtype)
         library.rate(flops, bytes, row.time, dtype, A.device)
 end
 
-local peers = {cublas = true, openblas = true, cusparse = true}
+local peers = {cublas = true, openblas = true, cusparse = true, cusolver = true,
+    scalapack = true}
 
--- What a row shows, in the order of the columns.
+-- Multiplications and additions of real numbers, those that LAPACK counts.
+local flops_of = {
+    lu = function(longer, k) return k * k * (longer - k / 3) end,
+    qr = function(longer, k) return 2 * k * k * (longer - k / 3) end,
+    chol = function(n) return n ^ 3 / 3 end,
+}
+
+-- What a row shows, in the order of the columns: of a factorisation its residual
+-- in place of errors. The share is left out where no peak is known.
 local function cells_of(r)
     local time = r.time * 1e6
     return {r.name, format(time < 1e4 and "%.4g us" or "%.0f us", time),
-        format("%.4g %s", r.rate, r.unit), format("%.0f %%", 100 * r.share),
-        format("%.1e", r.error), format("%.1e", r.worst),
+        format("%.4g %s", r.rate, r.unit),
+        r.share and format("%.0f %%", 100 * r.share) or "",
+        format(flops_of[r.operation] and "%.2g" or "%.1e", r.error),
+        r.worst and format("%.1e", r.worst) or "",
         r.ratio and format("%.2f", r.ratio) or "-",
         (gsub(gsub(r.verdict, "^Accept.*", "Accept"), ", relative.*", ""))}
 end
@@ -220,11 +240,14 @@ local function find_peer(rows)
 end
 
 local function columns_for(rows, peer)
-    local peak = rows[1] and rows[1].peak
+    local peak, has_worst = rows[1] and rows[1].peak, false
+    for _, r in ipairs(rows) do has_worst = has_worst or r.worst end
+    local is_product = rows[1] and not flops_of[rows[1].operation]
     return {{title = "kernel", left = true}, {title = "time"},
         {title = "rate", drop = 4}, {title = peak == "memory" and "of memory" or
-            peak and peak .. " peak" or ""}, {title = "error", drop = 3},
-        {title = "worst", drop = 1}, {title = "x " .. peer.name, drop = 2},
+            peak and peak .. " peak" or ""},
+        {title = is_product and "error" or "residual", drop = 3},
+        {title = has_worst and "worst" or "", drop = 1}, {title = "x " .. peer.name, drop = 2},
         {title = "", left = true}}
 end
 
@@ -239,7 +262,7 @@ local function race_text(title, rows, peer)
                 "cannot: " .. r.why)
         else
             cells[#cells + 1] = cells_of(r)
-            if r.share > highest then highest = r.share end
+            if (r.share or 0) > highest then highest = r.share end
         end
     end
     local lines, gone = layout.table(columns_for(rows, peer), cells, 0)
@@ -252,23 +275,96 @@ local function race_text(title, rows, peer)
         (#below > 0 and "\n" .. concat(below, "\n") or "")
 end
 
+-- Of A, dense or distributed: operations, bytes, and the type of its parts.
+local function work_of_factors(operation, A)
+    local is_complex, k = checks.is_complex(A), math.min(A.rows, A.cols)
+    local flops = flops_of[operation](1.0 * math.max(A.rows, A.cols), 1.0 * k)
+    local type_of_parts = checks.is_wide(A) and "f64" or "f32"
+    local size = (type_of_parts == "f64" and 8.0 or 4.0) * (is_complex and 2 or 1)
+    return flops * (is_complex and 4 or 1), 2 * size * A.rows * A.cols,
+        type_of_parts
+end
+
+-- A factorisation's row, by a kernel or, where there is no choice, without.
+local function race_factors_by(row, A, kernel, options)
+    local factors = require "lumat.factors"
+    local how = kernel and {kernel = kernel} or nil
+    local function run()
+        return factors.factored(library[row.operation](A, how))
+    end
+    local F, why = attempt(run)
+    if not F then
+        row.why = why
+        return
+    end
+    local v = library.verify(F)
+    row.accept, row.error, row.verdict = v.accept, v.ratio,
+        v.accept and "Accept" or "FAILS: 30 or more"
+    row.time = library.bench(run, {seconds = options.seconds or 0.2, least = 3,
+        device = A.device}).median
+    local flops, bytes, dtype = work_of_factors(row.operation, A)
+    row.gflops = flops / row.time / 1e9
+    row.rate, row.unit, row.share, row.peak = library.rate(flops, bytes,
+        row.time, dtype, A.device)
+end
+
+local function ranked(title, rows)
+    sort(rows, function(a, b) return a.time < b.time end)
+    local peer = find_peer(rows)
+    for _, row in ipairs(rows) do
+        if row.accept ~= nil and peer.time then
+            row.ratio = peer.time / row.time
+        end
+    end
+    return checks.shown(rows, race_text(title, rows, peer))
+end
+
+-- For races of what lies on a pool's processes.
+ladder.attempt, ladder.list_operation, ladder.ranked = attempt, list_operation,
+    ranked
+ladder.work_of_factors = work_of_factors
+
+local function race_factors(A, operation, options)
+    local rows, rungs = {}, rungs_of(operation, A.device)
+    for _, k in ipairs(rungs) do
+        if k.available and k[A.dtype] then
+            local row = {operation = operation, name = k.name,
+                precision = k.precision, time = huge}
+            race_factors_by(row, A, k.name, options)
+            rows[#rows + 1] = row
+        end
+    end
+    if #rows == 0 then -- the only way there is
+        rows[1] = {operation = operation, name = A.device, time = huge}
+        race_factors_by(rows[1], A, nil, options)
+    end
+    return ranked(format("%s %s, %s on %s", operation, checks.shape_of(A),
+        A.dtype, A.device), rows)
+end
+
 row{
     name = "race", method = true,
-    takes = "A: matrix|sparse, B: matrix product A {seconds}",
+    takes = "A: matrix, operation: \"lu\"|\"chol\"|\"qr\" {seconds} or A: " ..
+        "matrix|sparse, B: matrix product A {seconds}",
     gives = "table",
     group = "products",
-    help = "Runs every kernel on A * B (or on the dot of two vectors), checks " ..
-        "each against the bound it promises and ranks them by time: rate, " ..
-        "share of the measured peak, error (Frobenius), worst (largest |e| " ..
-        "/ |A||B|), and how many times as fast as the vendor's. Also :race.",
+    help = "Factors A by every kernel that does, or runs every one on A * B (or " ..
+        "on the dot of two vectors), checks each against the bound it promises " ..
+        "and ranks them by time: rate, share of the measured peak, error " ..
+        "(Frobenius), worst (largest |e| / |A||B|), of factors the residual, as " ..
+        "verify(F) has it, and how many times as fast as the vendor's. Of " ..
+        "distributed matrices, race(D, E) or race(D, \"lu\"), the share is of " ..
+        "what all processes multiply at once, and errors are those of a " ..
+        "product with random signs. Also :race.",
     example = "race(ones(3, 3), ones(3, 3), {seconds = 0.01})[1].accept",
     result = "true",
     options = {
         {"seconds", "positive", "0.2", "how long to time each kernel"}},
 }
 function ladder.race(A, B, options)
-    checks.product("race", A, B)
     options = options or {}
+    if type(B) == "string" then return race_factors(A, B, options) end
+    checks.product("race", A, B)
     local operation, rows = products.operation_on(A, B), {}
     local title, _, dtype = product_title(operation, A, B)
     if #rungs_of(operation, A.device) == 0 then
@@ -285,14 +381,7 @@ function ladder.race(A, B, options)
             rows[#rows + 1] = row
         end
     end
-    sort(rows, function(a, b) return a.time < b.time end)
-    local peer = find_peer(rows)
-    for _, row in ipairs(rows) do
-        if row.accept ~= nil and peer.time then
-            row.ratio = peer.time / row.time
-        end
-    end
-    return checks.shown(rows, race_text(title, rows, peer))
+    return ranked(title, rows)
 end
 
 return ladder

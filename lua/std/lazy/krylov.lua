@@ -19,13 +19,13 @@ local abs, huge, larger, smaller = math.abs, math.huge, math.max, math.min
 local format, sort, unpack = string.format, table.sort, table.unpack
 
 local adjoint, operator_for, unit = operators.adjoint, operators.of,
-    operators.unit
+    checks.unit
 local tolerance = {f32 = 1e-5, f64 = 1e-12, c64 = 1e-5, c128 = 1e-12}
 
 -- Columns of random numbers, the same every time.
 local function random_columns(op, cols, seed)
     local X = library.randn(op.cols, cols, {seed = seed, device = op.device,
-        dtype = (op.dtype == "f32" or op.dtype == "c64") and "f32" or "f64"})
+        dtype = checks.is_wide(op) and "f64" or "f32"})
     return is_complex(op) and library.complex(X) or X
 end
 

@@ -13,9 +13,7 @@ local ceil, cos, exp, floor, huge, larger, log, pi, sin = math.ceil, math.cos,
 
 -- --- operands and results ---------------------------------------------------
 
-local function wide(A)
-    return is_complex(A) and A:c128() or A:f64()
-end
+local wide = checks.as_wide
 
 -- In the type that A has, complex where X is.
 local function rounded(X, A)
@@ -24,9 +22,8 @@ local function rounded(X, A)
 end
 
 local function is_symmetric(A)
-    if is_complex(A) then return (A - A.H):abs():max() == 0 end
-    local _, _, apart = steps.look(A)
-    return apart == 0
+    local _, _, symmetric = steps.structure(A)
+    return symmetric
 end
 
 local function one_like(A)
@@ -53,28 +50,42 @@ end
 
 -- --- exponentials -----------------------------------------------------------
 
--- Padé's approximations of degree 7 for f32, 13 for f64: coefficients, how large
--- a matrix may be, and 1 over the first coefficient of their error. Sources:
--- Higham, The scaling and squaring method for the matrix exponential revisited,
--- 2005; Al-Mohy and Higham, A new scaling and squaring algorithm for the matrix
--- exponential, 2009.
-local single = {17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1,
-    degree = 7, most = 3.925724783138660, error = 4487938430976000,
-    unit = 2.0 ^ -24}
-local double = {64764752532480000, 32382376266240000, 7771770303897600,
-    1187353796428800, 129060195264000, 10559470521600, 670442572800,
-    33522128640, 1323241920, 40840800, 960960, 16380, 182, 1,
-    degree = 13, most = 4.25, error = 1.132507756060211e35, unit = 2.0 ^ -53}
+-- Padé's approximations of rising degree: coefficients of A^0, A^1, …, and how
+-- large a matrix may be for each; of the last one 1 over the first coefficient of
+-- its error. Sources: Higham, The scaling and squaring method for the matrix
+-- exponential revisited, 2005; Al-Mohy and Higham, A new scaling and squaring
+-- algorithm for the matrix exponential, 2009.
+local third = {120, 60, 12, 1}
+local fifth = {30240, 15120, 3360, 420, 30, 1}
+local seventh = {17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1}
+local single = {{third, most = 0.4258730016922831},
+    {fifth, most = 1.880152677804762}, {seventh, most = 3.925724783138660},
+    degree = 7, error = 4487938430976000, unit = 2.0 ^ -24}
+local double = {{third, most = 0.01495585217958292},
+    {fifth, most = 0.2539398330063230}, {seventh, most = 0.9504178996162932},
+    {{17643225600, 8821612800, 2075673600, 302702400, 30270240, 2162160, 110880,
+        3960, 90, 1}, most = 2.097847961257068},
+    {{64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800,
+        129060195264000, 10559470521600, 670442572800, 33522128640, 1323241920,
+        40840800, 960960, 16380, 182, 1}, most = 4.25},
+    degree = 13, error = 1.132507756060211e35, unit = 2.0 ^ -53}
 
--- The odd and the even part of the polynomial, of powers of A^2.
-local function odd_and_even(A, b)
+-- The odd and the even part of the polynomial with coefficients b, of A's even
+-- powers from the second on, of which `powers` has the first ones. Above degree 9
+-- the sixth power is taken out of what is higher.
+local function odd_and_even(A, b, powers)
+    local count = #b > 10 and 3 or (#b - 1) // 2
     local one = one_like(A)
-    local square = A * A
-    local odd, even, power = b[2] * one, b[1] * one, one
-    for i = 3, #b, 2 do
-        power = i == 3 and square or power * square
-        even = even + b[i] * power
-        odd = odd + b[i + 1] * power
+    local odd, even = b[2] * one, b[1] * one
+    for i = 1, count do
+        powers[i] = powers[i] or (i == 1 and A * A or powers[i - 1] * powers[1])
+        odd = odd + b[2 * i + 2] * powers[i]
+        even = even + b[2 * i + 1] * powers[i]
+    end
+    if #b > 10 then
+        local square, fourth, sixth = powers[1], powers[2], powers[3]
+        odd = odd + sixth * (b[10] * square + b[12] * fourth + b[14] * sixth)
+        even = even + sixth * (b[9] * square + b[11] * fourth + b[13] * sixth)
     end
     return A * odd, even
 end
@@ -83,9 +94,9 @@ local function power_of_two(x)
     return x > 0 and ceil(log(x, 2)) or 0
 end
 
--- The halvings after which A is small enough for the approximation, by the size
--- of its powers: a matrix far from normal is smaller than its norm says, and
--- squares that it does not need cost digits.
+-- The halvings after which A is small enough for the last approximation, by the
+-- size of its powers: a matrix far from normal is smaller than its norm says, and
+-- squares that it does not need cost digits. And the powers of what is halved.
 local function halvings(A, pade, norm)
     local first = power_of_two(norm)
     local B = A / 2.0 ^ first
@@ -95,15 +106,17 @@ local function halvings(A, pade, norm)
     local d6 = library.norm(sixth, 1) ^ (1 / 6)
     local d8 = library.norm(fourth * fourth, 1) ^ (1 / 8)
     local size = larger(d6, d8)
-    local times = larger(0, first + power_of_two(size / pade.most))
+    local times = larger(0, first + power_of_two(size / pade[#pade].most))
     -- as many more as rounding in the approximation asks for, whose terms are
     -- those of |A|
     local row = library.ones(1, A.rows, {dtype = "f64", device = A.device})
     local sizes = library.abs(A):f64() / 2.0 ^ times
     for _ = 1, 2 * pade.degree + 1 do row = row * sizes end
     local lost = row:max() / (norm / 2.0 ^ times) / pade.error / pade.unit
-    if not (lost < 2.0 ^ 1000) then return first end
-    return times + larger(0, ceil(log(larger(lost, 1), 2) / (2 * pade.degree)))
+    if not (lost < 2.0 ^ 1000) then return first, {square, fourth, sixth} end
+    times = times + larger(0, ceil(log(larger(lost, 1), 2) / (2 * pade.degree)))
+    local by = 4.0 ^ (first - times)
+    return times, {square * by, fourth * by ^ 2, sixth * by ^ 3}
 end
 
 row{
@@ -120,10 +133,11 @@ function functions.expm(A)
     A = make.operand("expm", A, true)
     if A.rows == 0 then return A end
     local pade = checks.is_wide(A) and double or single
-    local norm, times = library.norm(A, 1), 0
+    local norm, times, powers, at = library.norm(A, 1), 0, {}, 1
     if norm == huge then fail("expm", "the norm of A overflows") end
-    if norm > pade.most then times = halvings(A, pade, norm) end
-    local odd, even = odd_and_even(A / 2.0 ^ times, pade)
+    while at < #pade and norm > pade[at].most do at = at + 1 end
+    if norm > pade[at].most then times, powers = halvings(A, pade, norm) end
+    local odd, even = odd_and_even(A / 2.0 ^ times, pade[at][1], powers)
     local X = steps.general(even - odd, even + odd)
     for _ = 1, times do X = X * X end
     return X
@@ -184,10 +198,29 @@ local function made_complex(form)
     return {T = T, Q = Q, blocks = blocks_of(T), device = form.device}
 end
 
+-- A complex form whose eigenvalues on the negative axis, but for rounding, lie
+-- on one side of it: the roots of two that are on both would be opposite ones,
+-- which what stands between the two would be divided by the sum of.
+local function on_one_side(form)
+    local T = form.T
+    local d = library.diag(T)
+    local re, im = library.real(d), library.imag(d)
+    local is_near = re:lt(0) & im:abs():le(T.rows * 2.0 ^ -52 *
+        library.norm(T, 1))
+    local is_below = im:signbit()
+    if not (is_near & is_below):any() or not (is_near & ~is_below):any() or
+        not library.triu(T, 1):ne(0):any() then
+        return form
+    end
+    T = library.triu(T, 1) + library.diag(library.complex(re,
+        library.where(is_near, 0, im)))
+    return {T = T, Q = form.Q, blocks = blocks_of(T), device = form.device}
+end
+
 -- The form of A, complex where `needs` so of a real eigenvalue.
 local function form_for(A, needs)
     local form = form_of(A)
-    if is_complex(A) then return form end
+    if is_complex(A) then return on_one_side(form) end
     for _, block in ipairs(form.blocks) do
         if block[1] == block[2] and needs(block[3].real) then
             return made_complex(form)

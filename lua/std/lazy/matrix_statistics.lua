@@ -526,7 +526,10 @@ row{
 function statistics.zscore(A, axis, options)
     axis, options = axis_and_options("zscore", A, axis, options)
     axis = axis or 1
-    if is_complex(A) then fail("zscore", "complex numbers are not taken") end
+    if is_complex(A) then
+        fail("zscore", "complex numbers are not taken: write (A - mean(A, %d)) " ..
+            "/ std(A, %d)", axis, axis)
+    end
     if A.size == 0 then return A:clone() end
     local Z = standard_scores(A.ndim == 1 and A:col() or A, {axis = axis,
         nan = options.nan, ddof = options.ddof})

@@ -14,9 +14,11 @@ local function bytes_text(bytes)
 end
 
 local function device_line(d)
-    local other = d.total - d.free - d.live - d.kept
+    local other = d.total - d.free - d.live - d.kept - d.factors
     return format("%-8s matrices %s, at most %s so far; kept by products %s",
         d.name, bytes_text(d.live), bytes_text(d.peak), bytes_text(d.kept)) ..
+        (d.factors > 0 and format("\n%-8s about %s in factors of sparse matrices",
+            "", bytes_text(d.factors)) or "") ..
         (d.total > 0 and format("\n%-8s %s free of %s%s", "",
             bytes_text(d.free), bytes_text(d.total), other > 0 and
             format(", others use %s", bytes_text(other)) or "") or "")
@@ -95,9 +97,9 @@ row{
     usage = "mem([\"reset\"])",
     group = "devices",
     help = "What holds memory: of each device that is open, bytes of matrices " ..
-        "now and at most (from the last reset), kept by products, free and " ..
-        "in all; the largest variables; what Lua holds. Fields: devices, " ..
-        "variables, lua. Also :mem.",
+        "now and at most (from the last reset), kept by products, in factors " ..
+        "of sparse matrices, free and in all; the largest variables; what Lua " ..
+        "holds. Fields: devices, variables, lua. Also :mem.",
     example = "mem().devices[1].live >= 0",
     result = "true",
 }

@@ -9,10 +9,7 @@ local fail, is_complex, shape_of = checks.fail, checks.is_complex,
     checks.shape_of
 local operators = {}
 
--- Of each type: the distance from 1 to the next number.
-operators.unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52, c64 = 2.0 ^ -23,
-    c128 = 2.0 ^ -52}
-local unit = operators.unit
+local unit = checks.unit
 
 local function adjoint(A)
     return is_complex(A) and A.H or A.T

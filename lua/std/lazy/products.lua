@@ -4,7 +4,8 @@ local library = ...
 local checks = require "lumat.checks"
 local fail = checks.fail
 local products = {}
-local tostring, type, unpack = tostring, type, table.unpack
+local ipairs, require, tostring, type = ipairs, require, tostring, type
+local concat, unpack = table.concat, table.unpack
 local sqrt, format = math.sqrt, string.format
 
 local smallest = {f32 = 2.0 ^ -149, f64 = 2.0 ^ -1074}
@@ -20,6 +21,7 @@ local function gamma(dtype, k)
     if nu < 1e-3 then return nu / (1 - nu) end
     return 6 * sqrt(k + 1) * u
 end
+products.gamma = gamma
 
 local function operation_on(A, B)
     if checks.is_sparse(A) then
@@ -133,13 +135,54 @@ function products.judge(C, A, B, known, options)
     return checks.shown(found, text)
 end
 
+-- Complex matrices as real ones with the same product but for its layout: C's
+-- parts below each other are A's parts in four blocks times B's.
+local function by_parts(C, A, B)
+    local is_complex = checks.is_complex
+    if not is_complex(A) and not is_complex(B) or checks.is_sparse(A) then
+        return C, A, B
+    end
+    local function parts(M)
+        local columns = M.ndim == 1 and M:col() or M
+        return library.vcat(library.real(columns), library.imag(columns))
+    end
+    if type(C) == "number" or C.ndim and (A.ndim == 1 or B.ndim == 1) then
+        fail("verify", "of complex operands takes matrices: v:row() and " ..
+            "v:col() are some")
+    end
+    local re, im = library.real(A), library.imag(A)
+    return parts(C), library.vcat(library.hcat(re, -im), library.hcat(im, re)),
+        parts(B)
+end
+
+-- The residuals of a factorisation, as LAPACK's own tests judge them.
+local function verify_factors(F)
+    local factors = require "lumat.factors"
+    if not factors.has_residuals(F) then
+        fail("verify", "takes a factorisation of a dense matrix, such as " ..
+            "lu(A), or C, A and B with C = A * B")
+    end
+    local list, worst, texts = factors.residuals(F), 0, {}
+    for i, r in ipairs(list) do
+        -- also where it is NaN
+        if not (r[2] <= worst) then worst = r[2] end
+        texts[i] = format("|%s| is %.2g n eps%s", r[1], r[2], r[3])
+    end
+    local accept = worst < 30
+    return checks.shown({accept = accept, ratio = worst},
+        (accept and "Accept: " or "FAILS, 30 or more: ") .. concat(texts, ", "))
+end
+
 row{
     name = "verify", method = true,
-    takes = "C: matrix|number, A: matrix|sparse, B: matrix product A {kernel, " ..
-        "bound}",
+    takes = "F: factors or C: matrix|number, A: matrix|sparse, B: matrix " ..
+        "product A {kernel, bound}",
     gives = "table",
     group = "products",
-    help = "Compares C with A * B in double precision and says Accept, or by " ..
+    help = "verify(F) tells a factorisation's residuals, such as |L U - A[p]| " ..
+        "over n eps |A| in the 1-norm, by which LAPACK's own tests judge: those " ..
+        "of a stable method are below 30. Fields: accept, ratio. verify(C, A, B) " ..
+        "compares C with A * B in double precision and says Accept, or by " ..
         "how much it fails the bound gamma |A||B|: a kernel's own, one " ..
         "given, or that of sums in C's type. Fields: accept, ratio (to the " ..
         "bound), error (Frobenius), worst (to |A||B|).",
@@ -151,6 +194,8 @@ row{
         {"bound", "positive", false, "a bound given as a number"}},
 }
 function products.verify(C, A, B, options)
+    if A == nil and type(C) == "table" then return verify_factors(C) end
+    C, A, B = by_parts(C, A, B)
     local shape = checks.product("verify", A, B)
     if checks.shape_of(C) ~= shape then
         fail("verify", "C is %s, but A * B is %s (A is %s, B is %s)",

@@ -26,7 +26,7 @@ local function rank(rows)
     return whole
 end
 
--- The rate, and its share of the peak.
+-- The rate, and its share of the peak, or of the peaks of several devices.
 local function rate_of(r)
     if not (r.seconds > 0) then return "", "" end
     if r.kernel == "bus" then
@@ -35,7 +35,8 @@ local function rate_of(r)
     local is_product = r.operation == "matmul" or r.operation == "solve" or
         r.operation == "det" or r.operation == "rcond"
     local value, unit, share = library.rate(is_product and r.flops or 0,
-        r.bytes, r.seconds, r.dtype ~= "bool" and r.dtype or "f32", r.device)
+        r.bytes, r.seconds, r.dtype ~= "bool" and r.dtype or "f32", r.device,
+        r.devices)
     return format("%.4g %s", value, unit), format("%.0f %%", 100 * share),
         share
 end

@@ -54,6 +54,10 @@ function commands.who(given)
     return library.who(given[1], given.s and {sort = "size"} or nil)
 end
 
+function commands.pool()
+    return plain(library.pool.info())
+end
+
 local function bytes_text(bytes)
     return amounts.bytes(bytes, "%.1f")
 end

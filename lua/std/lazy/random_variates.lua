@@ -357,76 +357,7 @@ local function from_table(r, first, mode, last, up)
     return given_whole(r, places + first, last)
 end
 
--- The same of parameters that differ, or are large: by rejection, on the CPU.
--- known: vectors of n, of which way.try(known, u, v) makes numbers, of uniforms u
--- around 0 and v in (0, 1], with their distances from u's ends, and says which
--- are accepted at once; of the others way.look(known, k, distances, v) does.
-local function by_rejection(r, known, n, way, stream)
-    local u = drawn_list(r, "uniform", stream, n) - 0.5
-    local v = 1 - drawn_list(r, "uniform", stream + 1, n)
-    local X, distances, accepted = way.try(known, u, v)
-    local again = ~accepted
-    if not again:any() then return X end
-    local function of_rest(mask)
-        local left = {}
-        for name, p in next, known do left[name] = p[mask] end
-        return left
-    end
-    again[again] = ~way.look(of_rest(again), X[again], distances[again], v[again])
-    local count = tointeger(again:sum())
-    if count == 0 then return X end
-    X[again] = by_rejection(r, of_rest(again), count, way, stream + 2)
-    return X
-end
-
--- By adding up how likely 0, 1, … are for as long as that is not above a uniform;
--- `known` has the likelihood of 0, and all means are small. Some steps at a time
--- go through all elements together.
-local function by_steps(r, known, n, up, stream)
-    local TOGETHER, LEAST = 4, 1e-18
-    local u = drawn_list(r, "uniform", stream, n)
-    local chance, sum, k = known.chance, known.chance, 0
-    local out = 0 * u
-    repeat
-        for _ = 1, TOGETHER do
-            out = out + (u:ge(sum) & chance:gt(LEAST)):f64()
-            chance = chance % up(known, k)
-            sum = sum + chance
-            k = k + 1
-        end
-    until not (u:ge(sum) & chance:gt(LEAST)):any()
-    return out
-end
-
--- A copy of r that works on the CPU.
-local function on_cpu(r)
-    local c = checks.copied(r)
-    c.device = "cpu"
-    return c
-end
-
--- Numbers of parameters, vectors of n on the CPU, where `is_small` by steps, else
--- by rejection.
-local function of_parameters(r, parameters, is_small, steps_of, rejection_of)
-    local n = size_of(r)
-    local out = library.zeros(n, {dtype = "f64", device = "cpu"})
-    local c = on_cpu(r)
-    local function part(mask)
-        local chosen = {}
-        for i, p in ipairs(parameters) do chosen[i] = p[mask] end
-        return chosen
-    end
-    if is_small:any() then
-        local p = part(is_small)
-        out[is_small] = steps_of(c, p, p[1].size)
-    end
-    if not is_small:all() then
-        local p = part(~is_small)
-        out[~is_small] = rejection_of(c, p, p[1].size)
-    end
-    return out
-end
-
+-- The same of parameters that differ, or are large, is worked out on the CPU.
 local function spread_on_cpu(r, i)
     local p = r[i]
     if is_matrix(p) then
@@ -443,56 +374,6 @@ end
 local function finished(r, v)
     local largest = v.size > 0 and v:max() or 0
     return given_whole(r, shaped(r, v):to(r.device), largest)
-end
-
--- Where numbers are large, differences of logarithms of factorials have few
--- digits left. The logarithm of how likely x is, as far as its distance from the
--- mean m says, and what remains of Stirling's formula. Source: Loader, Fast and
--- accurate computation of binomial probabilities, 2000.
-local LARGE = 1e4
-
-local function of_distance(x, m)
-    local z = (x - m) / m
-    return m % (z - (1 + z) % z:log1p())
-end
-
-local function of_stirling(x)
-    return -0.5 * x:log() - 1 / (12 * x)
-end
-
--- Source: Hörmann, The transformed rejection method for generating Poisson
--- random variables, 1993.
-local poisson_way = {}
-
-local function log_poisson(k, mean)
-    local far = of_distance(k, mean) + of_stirling(k) - 0.5 * log(2 * math.pi)
-    return library.where(mean:gt(LARGE), far,
-        k % mean:log() - mean - (k + 1):lgamma())
-end
-
-function poisson_way.try(q, u, v)
-    local us = 0.5 - u:abs()
-    local k = ((2 * q.a / us + q.b) % u + q.mean + 0.43):floor()
-    return k, us, us:ge(0.07) & v:le(q.quick)
-end
-
-function poisson_way.look(q, k, us, v)
-    return k:ge(0) & ~(us:lt(0.013) & v:gt(us)) &
-        (v % q.inverse / (q.a / (us % us) + q.b)):log():le(
-            log_poisson(k, q.mean))
-end
-
-local function poisson_rejection(r, p, n)
-    local mean = p[1]
-    local b = 0.931 + 2.53 * mean:sqrt()
-    return by_rejection(r, {mean = mean, b = b, a = -0.059 + 0.02483 * b,
-        inverse = 1.1239 + 1.1328 / (b - 3.4), quick = 0.9277 - 3.6224 / (b - 2)},
-        n, poisson_way, 2)
-end
-
-local function poisson_steps(r, p, n)
-    return by_steps(r, {chance = library.exp(-p[1]), mean = p[1]}, n,
-        function(q, k) return q.mean / (k + 1) end, 1)
 end
 
 row{
@@ -517,52 +398,8 @@ function variates.poisson(...)
         return from_table(r, first, floor(mean), last,
             function(k) return mean / (k + 1) end)
     end
-    local means = spread_on_cpu(r, 1)
-    return finished(r, of_parameters(r, {means}, means:lt(10), poisson_steps,
-        poisson_rejection))
-end
-
--- Source: Hörmann, The generation of binomial random variates, 1993.
-local binomial_way = {}
-
-function binomial_way.try(q, u, v)
-    local us = 0.5 - u:abs()
-    local k = ((2 * q.a / us + q.b) % u + q.trials % q.p + 0.5):floor()
-    return k, us, k:ge(0) & k:le(q.trials) & us:ge(0.07) & v:le(q.quick)
-end
-
--- Up to what does not depend on k.
-local function log_binomial(k, q)
-    local rest, mean = q.trials - k, q.trials % q.p
-    local far = of_distance(k, mean) + of_stirling(k) +
-        of_distance(rest, q.trials - mean) + of_stirling(rest)
-    return library.where(mean:gt(LARGE), far, k % (q.p / (1 - q.p)):log() -
-        (k + 1):lgamma() - (rest + 1):lgamma())
-end
-
-function binomial_way.look(q, k, us, v)
-    local mode = ((q.trials + 1) % q.p):floor()
-    return k:ge(0) & k:le(q.trials) &
-        (v % q.alpha / (q.a / (us % us) + q.b)):log():le(
-            log_binomial(k, q) - log_binomial(mode, q))
-end
-
-local function binomial_rejection(r, parameters, n)
-    local trials, p = parameters[1], parameters[2]
-    local deviation = (trials % p % (1 - p)):sqrt()
-    local b = 1.15 + 2.53 * deviation
-    return by_rejection(r, {trials = trials, p = p, b = b,
-        a = -0.0873 + 0.0248 * b + 0.01 * p, quick = 0.92 - 4.2 / b,
-        alpha = (2.83 + 5.1 / b) % deviation}, n, binomial_way, 2)
-end
-
-local function binomial_steps(r, parameters, n)
-    local trials, p = parameters[1], parameters[2]
-    local known = {trials = trials, odds = p / (1 - p),
-        chance = library.exp(trials % library.log1p(-p))}
-    return by_steps(r, known, n, function(q, k)
-        return library.maximum(q.trials - k, 0) % q.odds / (k + 1)
-    end, 1)
+    return finished(r, steps.variates("poisson", r.seed, r.call,
+        spread_on_cpu(r, 1)))
 end
 
 row{
@@ -596,12 +433,8 @@ function variates.binomial(...)
             return p > 0.5 and given_whole(r, trials - k, trials) or k
         end
     end
-    trials, p = spread_on_cpu(r, 1), spread_on_cpu(r, 2)
-    local is_turned = p:gt(0.5)
-    local q = library.where(is_turned, 1 - p, p)
-    local k = of_parameters(r, {trials, q}, (trials % q):lt(10), binomial_steps,
-        binomial_rejection)
-    return finished(r, library.where(is_turned, trials - k, k))
+    return finished(r, steps.variates("binomial", r.seed, r.call,
+        spread_on_cpu(r, 1), spread_on_cpu(r, 2)))
 end
 
 -- --- choosing -------------------------------------------------------------------

@@ -214,6 +214,9 @@ local function counts_of(name, counts, n)
     return counts:f64()
 end
 
+-- Elements of a row from which a CPU copies row by row.
+local LONG_ROW = 32
+
 -- Each element along the axis so many times, a copy.
 local function repeated(A, axis, counts, name)
     if type(counts) ~= "number" then
@@ -227,6 +230,9 @@ local function repeated(A, axis, counts, name)
     end
     if counts > cols and rows * cols > 0 then -- long runs of a short row
         return repeated(A.T, 2, counts).T:clone()
+    end
+    if A.device == "cpu" and cols >= LONG_ROW then
+        return steps.repeated_rows(A, counts)
     end
     local out = steps.empty(A, rows, cols * counts)
     for k = 1, counts do put(out, 2, (k - 1) * cols + 1, k * cols, A) end

@@ -173,12 +173,14 @@ local function convolve(what, x, y, shape, method)
     if x.ndim ~= y.ndim then
         fail(what, "takes two vectors, or two matrices, not %s and %s",
             shape_of(x), shape_of(y))
+    elseif x.size == 0 or y.size == 0 then
+        fail(what, "%s is empty", x.size == 0 and "x" or "y")
     end
     if shape == "full" and x.size < y.size then x, y = y, x end
     local rows, cols = x.rows + y.rows - 1, x.cols + y.cols - 1
     local i, m = overlap(shape, x.rows, y.rows)
     local j, n = overlap(shape, x.cols, y.cols)
-    if method == "direct" or m == 0 or n == 0 or x.size == 0 or y.size == 0 or
+    if method == "direct" or m == 0 or n == 0 or
         (method ~= "fft" and is_direct(x, y, rows, cols)) then
         return steps.convolve(x, y, shape)
     end
@@ -238,8 +240,8 @@ function signals.xcorr(x, y, options)
         first, last = from, to
     end
     if not options.lags then return c end
-    return c, library.range(first, last, 1, {dtype = c.dtype == "f64" and "f64"
-        or library.default_dtype(), device = c.device})
+    return c, library.range(first, last, 1, {device = c.device,
+        dtype = checks.is_wide(c) and "f64" or library.default_dtype()})
 end
 
 return signals

@@ -203,8 +203,7 @@ row{
 }
 function sparse_matrices.nonzeros(A)
     if checks.kind(A) == "matrix" then return A[A:ne(0)] end
-    local _, _, v = A:prune():triplets()
-    return v
+    return sparse_steps.nonzeros(A)
 end
 
 return sparse_matrices

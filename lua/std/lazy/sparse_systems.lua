@@ -50,10 +50,6 @@ local function as_result(x, A, b)
     return x:to(A.device)
 end
 
-local function as_wide(A)
-    return is_complex(A) and A:c128() or A:f64()
-end
-
 -- --- norms ------------------------------------------------------------------
 
 -- The largest sum of a row of |A|.
@@ -117,7 +113,7 @@ end
 local function shortest(A)
     local first, rank, count = basic(A)
     local second, _, more = basic(A.H)
-    local turned = as_wide(A):to("cpu").H
+    local turned = checks.as_wide(A):to("cpu").H
     return function(B) return (turned * second(first(B)).T).T end, nil,
         count + more, rank
 end
@@ -228,7 +224,7 @@ end
 local function check_symmetric(what, A)
     if is_dry(A) or A == A.H then return end
     local apart = row_norm(A - A.H)
-    local unit = checks.is_wide(A) and 2.0 ^ -52 or 2.0 ^ -23
+    local unit = checks.unit[A.dtype]
     if apart > 100 * A.rows * unit * row_norm(A) then
         local kind, turned = "symmetric", "S.T"
         if is_complex(A) then kind, turned = "Hermitian", "S.H" end
@@ -305,8 +301,9 @@ local function check_incomplete(what, S)
     end
 end
 
--- What to do about row `row`; pivot nil: there is none.
-local function refuse_breakdown(what, row, pivot, n)
+-- What to do about row `row`; pivot nil: there is none. diagcomp: what was added
+-- to the diagonal, nil: nothing.
+local function refuse_breakdown(what, row, pivot, n, diagcomp)
     if not pivot then
         fail(what, "nothing is stored at (%d, %d), where a pivot has to be: " ..
             "another order of rows, or S + t * speye(%d) with a small t, has one",
@@ -317,8 +314,9 @@ local function refuse_breakdown(what, row, pivot, n)
             checks.brief(pivot == 0 and 0 or pivot), n)
     end
     fail(what, "pivot %d is %s, and has to be above 0: where S is positive " ..
-        "definite, {diagcomp = 0.1} makes up for what is left out", row,
-        checks.figure("%.3g", pivot))
+        "definite, {diagcomp = %s} makes up for what is left out%s", row,
+        checks.figure("%.3g", pivot), checks.figure("%g", 10 * (diagcomp or 0.01)),
+        diagcomp and checks.figure(" better than %g", diagcomp) or "")
 end
 
 local function compensated(S, shift)
@@ -326,10 +324,10 @@ local function compensated(S, shift)
         device = S.device}))
 end
 
--- The triangles of S.
-local function triangles_of(what, S)
+-- The triangles of S, to whose diagonal that part of it was added.
+local function triangles_of(what, S, diagcomp)
     local L, U, pivot = steps.incomplete(S, what == "ichol")
-    if not L then refuse_breakdown(what, U, pivot, S.rows) end
+    if not L then refuse_breakdown(what, U, pivot, S.rows, diagcomp) end
     return L, U
 end
 
@@ -381,7 +379,7 @@ function sparse.ichol(S, options)
     check_symmetric("ichol", S)
     local shift = options and options.diagcomp
     S = shift and compensated(S, shift) or S:clone()
-    local L = triangles_of("ichol", S)
+    local L = triangles_of("ichol", S, shift)
     local solve = one_after_other(triangle(L, true, false),
         triangle(L, true, true))
     return object("ichol", S, {triangles = {L}, nnz = L.nnz,

@@ -2,6 +2,7 @@
 -- and the matrix equations that Schur forms solve.
 local library = ...
 local checks = require "lumat.checks"
+local determinants = require "lumat.determinants"
 local steps = require "lumat.factor_steps"
 local factors = require "lumat.factors"
 local make = factors.make
@@ -18,11 +19,34 @@ local function both_forms(F)
     return make.unpack_parts(F)
 end
 
+-- Methods of an A = Q T Q^H by the LU factors of the form T, the part of that
+-- name.
+local function methods_by(name)
+    local function factored(F)
+        local s = state[F]
+        local form = part(F, name)
+        s.lu = s.lu or factors.lu(form)
+        return s.lu, s
+    end
+    return {
+        unpack = both_forms,
+        solve = function(F, b)
+            local lu, s = factored(F)
+            make.right_side("solve", s.rows, b)
+            if s.rows == 0 then return b:clone() end
+            return s.Q * lu:solve(s.Q.H * b)
+        end,
+        det = function(F) return factored(F):det() end,
+        logdet = function(F) return factored(F):logdet() end,
+        rcond = function(F) return make.rcond_of(state[F]) end,
+    }
+end
+
 local function hessenberg(s)
     if not s.H then s.H, s.Q = steps.hess(s.A) end
 end
 
-add_kind("hess", {order = make.fixed("Q", "H"), methods = {unpack = both_forms},
+add_kind("hess", {order = make.fixed("Q", "H"), methods = methods_by "H",
     parts = {Q = hessenberg, H = hessenberg}})
 
 row{
@@ -31,8 +55,8 @@ row{
     gives = "factors",
     group = "factors",
     help = "Hessenberg form: A is F.Q * F.H * F.Q.H, where F.Q has " ..
-        "orthonormal columns and F.H zeros below its first subdiagonal; " ..
-        "Q, H = F:unpack().",
+        "orthonormal columns and F.H zeros below its first subdiagonal. " ..
+        "F:solve(b) F:det() F:logdet() F:rcond(); Q, H = F:unpack().",
     example = "hess(mat{{1, 2}, {3, 4}}).H",
     result = "{{1, 2}, {3, 4}}",
 }
@@ -48,7 +72,7 @@ local function schur_form(s)
 end
 
 add_kind("schur", {order = make.fixed("Q", "T"),
-    methods = {unpack = both_forms}, parts = {Q = schur_form, T = schur_form}})
+    methods = methods_by "T", parts = {Q = schur_form, T = schur_form}})
 
 row{
     name = "schur", method = true,
@@ -58,7 +82,7 @@ row{
     help = "Schur form: A is F.Q * F.T * F.Q.H, where F.Q has orthonormal " ..
         "columns. F.T is upper triangular with the eigenvalues on its " ..
         "diagonal, but of a real A for a 2 x 2 block of each pair of complex " ..
-        "ones; Q, T = F:unpack().",
+        "ones. F:solve(b) F:det() F:logdet() F:rcond(); Q, T = F:unpack().",
     example = "schur(mat{{1, 2}, {0, 3}}).T",
     result = "{{1, 2}, {0, 3}}",
 }
@@ -81,6 +105,12 @@ local function unpaired(V, imaginary)
         library.vec(sign, {dtype = V.dtype, device = V.device}):row())
 end
 
+-- Are some of a real matrix's values complex? In a dry run none is.
+local function has_pairs(imaginary)
+    return imaginary and imaginary.rows > 0 and not steps.is_dry() and
+        imaginary:ne(0):any()
+end
+
 -- Columns of length 1.
 local function of_length_1(V)
     return V and V / V:norm{axis = 1}
@@ -94,7 +124,7 @@ local function pair_parts(s, right, left)
     local alpha, beta = both, both
     if n > 0 then alpha, beta = both[{{1, n}}], both[{{n + 1, 2 * n}}] end
     s.alpha, s.beta, s.values = alpha, beta, alpha / beta
-    if imaginary and n > 0 and imaginary:ne(0):any() then
+    if has_pairs(imaginary) then
         s.alpha = library.complex(alpha, imaginary)
         s.values = library.complex(s.values,
             library.where(beta:eq(0), 0, imaginary / beta))
@@ -107,7 +137,7 @@ local function eigen_parts(s, right, left)
     if s.B then return pair_parts(s, right, left) end
     local values, imaginary, V, W = steps.eig(s.A, right, left)
     if not values then make.no_convergence("eig", imaginary) end
-    if imaginary and s.rows > 0 and imaginary:ne(0):any() then
+    if has_pairs(imaginary) then
         values = library.complex(values, imaginary)
         V, W = V and unpaired(V, imaginary), W and unpaired(W, imaginary)
     end
@@ -134,10 +164,32 @@ function eig_methods.det(F)
     local s = state[F]
     if s.B then return library.det(s.A) end
     eigenvalues(s)
-    if s.rows == 0 then return 1.0 end
-    local product = s.values:prod()
+    local product = determinants.product_of(s.values)
+    if steps.is_dry() then return product end
     return (type(product) == "number" or is_complex(s.A)) and product or
         product.real
+end
+
+function eig_methods.logdet(F)
+    local s = state[F]
+    if s.B then return library.logdet(s.A) end
+    eigenvalues(s)
+    local sign, size = determinants.sign_and_log(s.values)
+    if type(sign) ~= "number" and not is_complex(s.A) then
+        sign = sign.real < 0 and -1 or 1
+    end
+    return size, sign
+end
+
+-- By A's LU factors: eigenvectors may depend on each other, nearly or wholly.
+function eig_methods.solve(F, b)
+    local s = state[F]
+    s.lu = s.lu or factors.lu(s.A)
+    return s.lu:solve(b)
+end
+
+function eig_methods.rcond(F)
+    return make.rcond_of(state[F])
 end
 
 add_kind("eig", {methods = eig_methods,
@@ -170,14 +222,15 @@ row{
         "F.left.H. With B: A * F.vectors is B * F.vectors * diag(F.values), " ..
         "with values F.alpha / F.beta, which are infinite where F.beta is 0. " ..
         "Of a symmetric matrix use eigh: its vectors are " ..
-        "orthonormal. F:det(), of A; values, vectors = F:unpack().",
+        "orthonormal. F:solve(b), of A, by LU, F:det() F:logdet() " ..
+        "F:rcond(); values, vectors = F:unpack().",
     example = "eig(mat{{0, 1}, {-1, 0}}).values",
     result = "vec{im, -im}",
     options = {{"left", "boolean", "false", "left vectors, too"}},
 }
 function spectra.eig(A, B, options)
     if type(B) == "table" then B, options = nil, B end
-    A, B = operand("eig", A, true), B and operand("eig", B, true)
+    A, B = operand("eig", A, true), B and operand("eig", B, true, false, "B")
     if B and B.rows ~= A.rows then
         fail("eig", "A is %s, B %s", shape_of(A), shape_of(B))
     end
@@ -212,16 +265,10 @@ row{
     result = "{2, 1}",
 }
 function spectra.roots(p)
-    local list = type(p) == "table" and p or p:totable()
+    local list = factors.coefficients("roots", "coefficient", p)
     local first, last, has_complex = 1, #list, false
-    for i, c in ipairs(list) do
-        local kind = checks.kind(c)
-        has_complex = has_complex or kind == "complex number"
-        if kind ~= "number" and kind ~= "complex number" or
-            library.abs(c - c) ~= 0 then
-            fail("roots", "coefficient %d is %s, expected a finite number", i,
-                checks.brief(c))
-        end
+    for _, c in ipairs(list) do
+        has_complex = has_complex or type(c) ~= "number"
     end
     local function is_zero(c) return c and library.abs(c) == 0 end
     while is_zero(list[first]) do first = first + 1 end
@@ -291,29 +338,27 @@ function ldl_methods.det(F)
     if s.rows == 0 then return 1.0 end
     local blocks = scaled_blocks(s)
     local dets = blocks.dets:f64() % blocks.size:f64():square()
-    return library.where(blocks.is_second, 1, dets):prod()
+    return determinants.product_of(library.where(blocks.is_second, 1, dets):flatten())
 end
 
 function ldl_methods.logdet(F)
     local s = state[F]
     if s.rows == 0 then return 0.0, 1 end
     local blocks = scaled_blocks(s)
-    local sign, log = make.sign_and_log(library.where(blocks.is_second, 1,
+    local sign, log = determinants.sign_and_log(library.where(blocks.is_second, 1,
         blocks.dets))
     return log + blocks.size:log():sum(), sign -- of both rows of a block
 end
 
 function ldl_methods.rcond(F)
-    local s = state[F]
-    s.rcond = s.rcond or library.rcond(s.A)
-    return s.rcond
+    return make.rcond_of(state[F])
 end
 
 -- D^-1 y, of the columns of y.
 local function by_blocks(s, y)
     local blocks = scaled_blocks(s)
-    if blocks.dets:eq(0):any() then
-        fail("solve", "the matrix is singular (a block of D is)")
+    if not steps.is_dry() and blocks.dets:eq(0):any() then
+        make.refuse_singular("a block of D is")
     end
     y = y / blocks.size
     return (blocks.other % y - blocks.after % moved(y, -1) -
@@ -325,11 +370,11 @@ function ldl_methods.solve(F, b)
     make.right_side("solve", s.rows, b)
     if s.rows == 0 then return b:clone() end
     local columns = b.ndim == 1 and b:col() or b
-    make.warn_if_poor(F, s)
     local y = steps.triangle(s.packed, columns[{s.p, {}}],
         {lower = true, unit = true})
     y = steps.triangle(s.packed, by_blocks(s, y),
         {lower = true, unit = true, turned = true})
+    make.warn_if_poor(F, s)
     local x = y:clone()
     x[{s.p, {}}] = y
     return b.ndim == 1 and x:flatten() or x
@@ -405,7 +450,8 @@ row{
 }
 function spectra.sylvester(A, B, C)
     return solve_sylvester("sylvester", operand("sylvester", A, true),
-        operand("sylvester", B, true), operand("sylvester", C))
+        operand("sylvester", B, true, false, "B"),
+        operand("sylvester", C, false, false, "C"))
 end
 
 row{
@@ -420,7 +466,8 @@ row{
 }
 function spectra.lyap(A, Q)
     A = operand("lyap", A, true)
-    return solve_sylvester("lyap", A, A.H:clone(), -operand("lyap", Q, true))
+    return solve_sylvester("lyap", A, A.H:clone(), -operand("lyap", Q, true,
+        false, "Q"))
 end
 
 for _, kind in ipairs{"hess", "schur", "ldl"} do

@@ -1,9 +1,10 @@
 -- Linear systems by what their matrix is, and how good the answer is. solve in
 -- lua/math/linear.c comes here with options, with a rectangular matrix, and
 -- with one that two corners show may have structure.
-local library = ...
+local library, _, _, private = ...
 local checks = require "lumat.checks"
 local steps = require "lumat.factor_steps"
+local refuse_singular = require "lumat.factors".make.refuse_singular
 local fail, shape_of = checks.fail, checks.shape_of
 local huge, larger = math.huge, math.max
 local systems = {}
@@ -14,13 +15,15 @@ local part = {c64 = "f32", c128 = "f64"} -- of complex elements
 
 -- A as precise as b, at least.
 local function as_wide(A, b)
-    if not checks.is_wide(b) then return A end
-    return part[A.dtype] and A:c128() or A:f64()
+    return checks.is_wide(b) and checks.as_wide(A) or A
 end
 
 -- 1 or -1, of complex numbers those of size 1 that they are their sizes times.
 local function signs(y)
-    if not part[y.dtype] then return library.where(y:ge(0), 1, -1) end
+    if not part[y.dtype] then
+        local ones = library.where(y:ge(0), 1, -1)
+        return ones[y.dtype](ones)
+    end
     return library.where(y:eq(0), 1, library.sign(y))
 end
 
@@ -58,8 +61,17 @@ end
 -- norm is given, and A is a table of rows, dtype and device.
 function systems.rcond_of(A, solve, turned, norm)
     if A.rows == 0 then return 1.0 end
-    local size = (norm or library.norm(A, 1)) *
-        inverse_norm(A.rows, A, solve, turned)
+    norm = norm or library.norm(A, 1)
+    -- what is solved has A's size, so that the inverse of a small A, or of a
+    -- large one, stays in the range of its type, as the size does
+    local least = checks.is_wide(A) and -1022 or -126
+    local scale = norm > 0 and norm < huge and
+        2.0 ^ larger(select(2, math.frexp(norm)) - 2, least) or 1.0
+    local function by_scale(solves)
+        return function(b) return solves(b * scale) end
+    end
+    local size = norm / scale *
+        inverse_norm(A.rows, A, by_scale(solve), by_scale(turned))
     if size ~= size then return 0.0 end
     return size > 1 and 1 / size or size == 0 and 0.0 or 1.0
 end
@@ -67,8 +79,7 @@ end
 -- How far b is from A x, for what rounding A and b once would do: the norms are
 -- those of rows, the arithmetic f64's. norm: that of a sparse A.
 local function backward_error(A, x, b, norm)
-    local function wide(M) return part[M.dtype] and M:c128() or M:f64() end
-    A, x, b = wide(A), wide(x), wide(b)
+    A, x, b = checks.as_wide(A), checks.as_wide(x), checks.as_wide(b)
     local size = (norm or library.norm(A, "inf")) * library.norm(x, "inf") +
         library.norm(b, "inf")
     return size == 0 and 0.0 or library.norm(b - A * x, "inf") / size
@@ -77,13 +88,14 @@ systems.backward_error = backward_error
 
 -- --- by kind ----------------------------------------------------------------
 -- Of A and columns b: x, and what solves further ones with A and with A.H (by
--- default the same), to estimate the condition with. nil: A is not of the kind
+-- default the same), to estimate the condition with; some also what gives a
+-- number that the 1-norm of A^-1 is not above, or nil. nil: A is not of the kind
 -- after all.
 
 local kinds = {}
 
 local function singular(what, at)
-    fail("solve", "the matrix is singular (%s %d is zero)", what, at)
+    refuse_singular("%s %d is zero", what, at)
 end
 
 function kinds.diagonal(A, b)
@@ -115,14 +127,14 @@ function kinds.banded(A, b, below, above)
         function(y) return (steps.band(A.H, above, below, y)) end
 end
 
-function kinds.positive(A, b)
-    local L, minor = steps.chol(A)
+function kinds.positive(A, b) -- A.H is A, and its columns lie as A's rows do
+    local L, minor = steps.chol(A.H)
     if not L then return nil, minor end
     local function solve(y)
         return steps.triangle(L, steps.triangle(L, y, {lower = true}),
             {lower = true, turned = true})
     end
-    return solve(b), solve
+    return solve(b), solve, nil, function() return steps.inverse_bound(L) end
 end
 
 function kinds.symmetric(A, b)
@@ -149,15 +161,46 @@ end
 
 -- --- solve ------------------------------------------------------------------
 
+-- "A[{4, 1}] is NaN" of the first element of M that is no finite number, M
+-- being A's rows from `first` on; nil: there is none.
+local function odd_in(name, M, first)
+    local row, col = steps.look(M)
+    return row and ("%s[{%d, %d}] is %s"):format(name, first + row - 1, col,
+        checks.figure("%s", M(row, col)))
+end
+
+-- Of a batch that a CPU has solved: the first element of A that is not finite,
+-- or the first solution of a finite b. On a GPU looking takes as long as solving.
+local function warn_of_odd(A, b, x)
+    if x.device ~= "cpu" or not steps.warns() then return end
+    local odd = odd_in("A", A, 1)
+    if not odd then
+        local row = steps.look(x)
+        if not row or steps.look(b) then return end
+        local s, n = (row - 1) // A.cols + 1, A.cols
+        odd = ("the solution of system %d of the batch is not finite: its " ..
+            "matrix is nearly singular (rows %d to %d of A)"):format(s,
+            (s - 1) * n + 1, s * n)
+    end
+    private.warn_once("solve", odd)
+end
+
 local function solve_batch(A, b, how)
     if how.kind and how.kind ~= "general" and how.kind ~= "auto" or how.info then
         fail("solve", "batch goes without %s: all systems are general ones",
             how.info and "info" or "kind")
     end
-    local x, at = steps.batch(A, b, how.batch)
-    if x then return x end
+    local columns = b.ndim == 1 and b:col() or b
+    local x, at = steps.batch(A, columns, how.batch)
+    if x then
+        warn_of_odd(A, columns, x)
+        return b.ndim == 1 and x:flatten() or x
+    end
+    local first, last = (at - 1) * A.cols + 1, at * A.cols
+    local odd = odd_in("A", A[{{first, last}, {}}], first)
+    if odd then fail("solve", "%s, in system %d of the batch", odd, at) end
     fail("solve", "system %d of the batch is singular (rows %d to %d of A)", at,
-        (at - 1) * A.cols + 1, at * A.cols)
+        first, last)
 end
 
 local function solve_rectangular(A, b, how)
@@ -167,21 +210,31 @@ local function solve_rectangular(A, b, how)
     return x, told
 end
 
+-- Is rcond(A) far above what is warned of? By a bound, which takes a fraction of
+-- an estimate.
+local function is_surely_good(A, bound)
+    local most = bound and bound()
+    return most and library.norm(A, 1) * most < (A.dtype == "f32" and 2.0 ^ 16 or
+        2.0 ^ 45)
+end
+
 -- x, what A is found to be unless it is told, and rcond(A) where it is wanted or
--- warned of. Of a general one also how many steps of refinement there were.
+-- may have to be warned of. Of a general one also how many steps of refinement
+-- there were.
 local function solve_square(A, b, kind, how)
     local is_told = kind ~= "auto"
-    local below, above, x, again, turned
+    local below, above, x, again, turned, bound
     if not is_told then kind, below, above = kind_of(A) end
     if kind ~= "general" then
-        x, again, turned = kinds[kind](A, b, below, above)
+        x, again, turned, bound = kinds[kind](A, b, below, above)
         if not x and is_told then
             fail("solve", "the matrix is not positive definite (its leading " ..
                 "minor of order %d is not positive)", again)
         end
     end
     if x then
-        local wants_rcond = how.info or steps.warns()
+        local wants_rcond = how.info or
+            steps.warns() and not is_surely_good(A, bound)
         return x, kind, wants_rcond and
             systems.rcond_of(A, again, turned or again)
     end
@@ -225,7 +278,7 @@ systems.solve = checks.placed(function(A, b, how)
     if A.dtype == "bool" then A = A:f32() end
     A = as_wide(A, columns)
     local x, found, rcond, count = solve_square(A, columns, kind, how)
-    if rcond then steps.warn_if_poor(A.dtype, rcond) end
+    if rcond then steps.warn_if_poor(A, rcond) end
     if b.ndim == 1 then x = x:flatten() end
     if not how.info then return x end
     if columns.cols == 0 then rcond = library.rcond(A) end

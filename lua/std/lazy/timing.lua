@@ -41,7 +41,7 @@ local function add_rate(found, event)
     found.operation, found.kernel = event.operation, event.kernel
     found.rate, found.unit, found.share, found.peak = library.rate(event.flops,
         event.bytes, found.median, event.dtype ~= "bool" and event.dtype or "f32",
-        event.device)
+        event.device, event.devices)
     local above = private.above_peak(found.share)
     return {event.operation .. " " .. event.kernel,
         format("%.4g %s", found.rate, found.unit),

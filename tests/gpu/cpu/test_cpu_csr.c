@@ -161,6 +161,79 @@ static void threads_do_not_matter(void **state)
     }
 }
 
+/* The transpose of s, made. */
+static sparse turned(const sparse *s)
+{
+    sparse t;
+    gpu_dtype type = s->csr.dtype;
+    t.starts = malloc((size_t)(s->csr.cols + 1) * sizeof *t.starts);
+    t.columns = malloc((size_t)(s->csr.count + 1) * sizeof *t.columns);
+    t.values = make(type, 1, s->csr.count, DENSE);
+    assert_int_equal(cpu->sparse_transpose(device, &s->csr, t.starts, t.columns,
+                                           t.values.memory),
+                     GPU_OK);
+    t.csr = (gpu_csr){s->csr.cols, s->csr.rows,     s->csr.count, t.starts,
+                      t.columns,   t.values.memory, type};
+    return t;
+}
+
+/* s^T d with and without the transpose, and c where it was: bit for bit. */
+static void check_turned(const sparse *s, int64_t cols, const layout how[2],
+                         double alpha, double beta)
+{
+    gpu_dtype type = s->csr.dtype;
+    int64_t rows = s->csr.cols;
+    sparse t = turned(s);
+    block d = make(type, s->csr.rows, cols, how[0]);
+    block got = make(type, rows, cols, how[1]);
+    block want = make(type, rows, cols, DENSE);
+    gpu_sparse_call p = {
+        .s = s->csr, .d = d.v, .c = got.v, .alpha = alpha, .beta = beta};
+    fill_uniform(&d.v, -1, 1);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++) {
+            double x = beta == 0 ? NAN : (double)(i - j);
+            set(&got.v, i, j, x);
+            set(&want.v, i, j, x);
+        }
+    assert_int_equal(cpu->sparse_turned_product(device, &p), GPU_OK);
+    assert_int_equal(multiply(&t, &d, &want, alpha, beta), GPU_OK);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            if (get(&got.v, i, j) != get(&want.v, i, j))
+                fail_msg("%ldx%ldx%ld type %d layouts %d %d (%ld, %ld): %a "
+                         "not %a",
+                         (long)rows, (long)s->csr.rows, (long)cols, type,
+                         how[0], how[1], (long)i, (long)j, get(&got.v, i, j),
+                         get(&want.v, i, j));
+    drop_sparse(&t);
+    drop(&d);
+    drop(&got);
+    drop(&want);
+}
+
+/* Bands of columns for any number of threads, where there are entries enough
+ * for them, and more than one strip. */
+static void the_transpose_has_the_same_bits(void **state)
+{
+    (void)state;
+    static const int threads[] = {1, 2, 3, 7}, wide[] = {1, 2, 8, 70};
+    static const double alphas[] = {1, 2}, betas[] = {0, -3};
+    for (int round = 0; round < 400; round++) {
+        layout how[2] = {(layout)next_below(LAYOUTS),
+                         (layout)next_below(LAYOUTS)};
+        int64_t rows = round % 7 == 0 ? 700 : sides[next_below(SIDES)];
+        int64_t cols = round % 7 == 0 ? 400 : sides[next_below(SIDES)];
+        sparse s = make_sparse(round % 2 ? GPU_F64 : GPU_F32, rows, cols, 0.3);
+        fill_uniform(&s.values.v, -1, 1);
+        gpu_cpu_set_threads(threads[round / 4 % 4]);
+        check_turned(&s, wide[round % 4], how, alphas[round % 2],
+                     betas[round / 2 % 2]);
+        drop_sparse(&s);
+    }
+    gpu_cpu_set_threads(0);
+}
+
 static void interruption(void **state)
 {
     (void)state;
@@ -170,7 +243,10 @@ static void interruption(void **state)
     interrupted = 1;
     gpu_status wide = multiply(&s, &d, &c, 1, 0);
     gpu_status narrow = multiply(&s, &x, &y, 1, 0);
+    gpu_sparse_call p = {.s = s.csr, .d = x.v, .c = y.v, .alpha = 1};
+    gpu_status over = cpu->sparse_turned_product(device, &p);
     interrupted = 0;
+    assert_int_equal(over, GPU_INTERRUPTED);
     assert_int_equal(wide, GPU_INTERRUPTED);
     assert_int_equal(narrow, GPU_INTERRUPTED);
     assert_string_equal(message, "interrupted");
@@ -188,6 +264,7 @@ int main(void)
         cmocka_unit_test(integers_are_exact),
         cmocka_unit_test(sums_are_kept_in_f64),
         cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(the_transpose_has_the_same_bits),
         cmocka_unit_test(interruption),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,6 +1,8 @@
 /* gather, scatter, compress, expand, scan and sort on the CPU against naive
  * versions, over random shapes, layouts and types. */
+#include "cpu.h"
 #include "cpu_testing.h"
+#include "every_table.h"
 
 static double element(gpu_dtype t, double v)
 {
@@ -117,6 +119,8 @@ static void check_pick(int64_t m, int64_t n, int64_t p, int64_t q, int scatters)
     copy_elements(&big[0].v, &big[1].v);
     copy_elements(&small[0].v, &small[1].v);
     gpu_picking pick = {.big = big[1].v, .small = small[1].v};
+    pick.last_row = pick.big.rows;
+    pick.last_col = pick.big.cols;
     block row_list = {0}, col_list = {0};
     pick.scatters = scatters;
     if (rows)
@@ -159,6 +163,39 @@ static void picks(void **state)
 
 /* Enough elements for threads, every row of the list the same: the last row
  * must win all along. */
+/* What is no place is told before anything moves there, wherever it stands. */
+static void wrong_places(void **state)
+{
+    static const double wrong[] = {
+        0, -0.0, 1.5, 41, -41, 1e10, 1e300, (double)NAN, (double)INFINITY};
+    (void)state;
+    block big = make(GPU_F64, 40, 1, DENSE), small = make(GPU_F64, 3000, 1, 0);
+    for (int round = 0; round < 36; round++) {
+        block list = make(round % 2 ? GPU_F32 : GPU_F64, 3000, 1, any_layout());
+        for (int64_t i = 0; i < 3000; i++)
+            set(&list.v, i, 0,
+                (double)(next_below(2) ? 1 : -1) *
+                    (double)(1 + next_below(40)));
+        for (int64_t i = 0; i < 40; i++)
+            set(&big.v, i, 0, 7);
+        gpu_picking p = {.big = big.v,
+                         .small = small.v,
+                         .rows = list.v,
+                         .last_row = 40,
+                         .last_col = 1,
+                         .scatters = round / 2 % 2};
+        if (!p.scatters)
+            assert_int_equal(cpu->pick(device, &p), GPU_OK);
+        set(&list.v, next_below(3000), 0, wrong[round / 4]);
+        assert_int_equal(cpu->pick(device, &p), GPU_RANGE);
+        for (int64_t i = 0; i < 40; i++)
+            assert_true(get(&big.v, i, 0) == 7);
+        drop(&list);
+    }
+    drop(&big);
+    drop(&small);
+}
+
 static void last_row_wins(void **state)
 {
     (void)state;
@@ -338,8 +375,9 @@ static void check_sort(int64_t m, int64_t n, int axis, int descending,
     for (int64_t i = 0; i < m * n; i++)
         set(&x.v, i / n, i % n,
             next_below(9) == 0 && t != GPU_BOOL ? odd[next_below(6)]
-            : span ? (double)(next_below(span) - span / 2)
-                   : (next_uniform() - 0.5) * 1e30);
+            : span < 0 ? 1 + (double)next_below(-span) * 0x1p-50
+            : span     ? (double)(next_below(span) - span / 2)
+                       : (next_uniform() - 0.5) * 1e30);
     assert_int_equal(cpu->sort(device, axis, descending, &x.v, &r.v, &order.v),
                      GPU_OK);
     for (int64_t l = 0; l < (axis == 1 ? n : m); l++) {
@@ -365,6 +403,47 @@ static void check_sort(int64_t m, int64_t n, int axis, int descending,
     drop(&again);
 }
 
+/* Numbers alone, and with places as a look at them: lines of every length, that
+ * rise, fall, are few, or have their like in another order. */
+static void check_numbers(void)
+{
+    for (int64_t n = 1; n < 400; n++)
+        check_sort(1, n, 2, n % 2, n % 3 ? GPU_F64 : GPU_F32,
+                   n % 5 == 0 ? 3 : 0);
+    for (int kind = 0; kind < 4; kind++) {
+        int64_t n = 3000 + 611 * kind;
+        for (gpu_dtype t = GPU_F32; t <= GPU_F64; t++) {
+            block x = make(t, 1, n, DENSE), r = make(t, 1, n, DENSE);
+            for (int64_t i = 0; i < n; i++)
+                set(&x.v, 0, i,
+                    (double)(kind == 0   ? i
+                             : kind == 1 ? -i
+                             : kind == 2 ? i * (n - i)
+                                         : 7));
+            assert_int_equal(cpu->sort(device, 2, 0, &x.v, &r.v, NULL), GPU_OK);
+            double sum = 0;
+            for (int64_t i = 0; i < n; i++) {
+                assert_false(i && get(&r.v, 0, i) < get(&r.v, 0, i - 1));
+                sum += get(&r.v, 0, i) - get(&x.v, 0, i);
+            }
+            assert_true(sum == 0);
+            drop(&x);
+            drop(&r);
+        }
+    }
+}
+
+static void numbers(void **state)
+{
+    (void)state;
+    by_every_table(check_numbers);
+    for (int partitions = 1; partitions < 4; partitions++) {
+        gpu_cpu_set_sort_depth(partitions);
+        check_numbers();
+    }
+    gpu_cpu_set_sort_depth(0);
+}
+
 static void sorting(void **state)
 {
     (void)state;
@@ -377,6 +456,74 @@ static void sorting(void **state)
                    k / 2 % 2, (gpu_dtype)(k % 3), k < 6 ? 100 : 0);
     check_sort(300000, 1, 1, 0, GPU_F64, 0);
     check_sort(300000, 1, 1, 1, GPU_F32, 0);
+}
+
+/* The first of a line without their places are what a sort begins with; where
+ * numbers are fewer another way is asked for. */
+static void check_first(int64_t n, int64_t k, int descending, gpu_dtype t,
+                        int64_t span)
+{
+    block x = make(t, 1, n, any_layout()), all = make(t, 1, n, DENSE);
+    block r = make(t, 1, k, any_layout());
+    int64_t numbers = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double value = (double)(next_below(span) - span / 2);
+        if (next_below(50) == 0)
+            value = next_below(9) ? -0.0 : (double)NAN;
+        set(&x.v, 0, i, value);
+        numbers += value == value;
+    }
+    gpu_status status = cpu->first(device, 2, descending, &x.v, &r.v, NULL);
+    assert_int_equal(status, k <= numbers ? GPU_OK : GPU_UNSUPPORTED);
+    assert_int_equal(cpu->sort(device, 2, descending, &x.v, &all.v, NULL),
+                     GPU_OK);
+    for (int64_t i = 0; status == GPU_OK && i < k; i++) {
+        double a = get(&all.v, 0, i), b = get(&r.v, 0, i);
+        assert_true(a == b && signbit(a) == signbit(b));
+    }
+    drop(&x);
+    drop(&all);
+    drop(&r);
+}
+
+static void first_numbers(void **state)
+{
+    (void)state;
+    if (!gpu_cpu_vectors->split[0])
+        skip();
+    for (int k = 0; k < 60; k++) {
+        int64_t n = 16384 + next_below(30000);
+        int64_t wanted[] = {300, n / 3, n / 2, n - 100, n - 1};
+        check_first(n, wanted[k % 5], k / 5 % 2, k / 10 % 2 ? GPU_F64 : GPU_F32,
+                    k % 3 == 0   ? 5
+                    : k % 3 == 1 ? 1000
+                                 : 1 << 20);
+    }
+}
+
+/* Lines for several threads, whose numbers differ anywhere, or in their last
+ * bits beside others that differ in all: a few of them, or most, are alike in
+ * what is packed beside a place. */
+static void check_long_lines(void)
+{
+    static const int64_t span[] = {0, 3, 100000, -100, -(1 << 20), -(1 << 30)};
+    for (int k = 0; k < 24; k++) {
+        int64_t n = 16384 + 4099 * (k % 5) + (k == 23) * 120000;
+        check_sort(k % 2 ? 1 : n, k % 2 ? n : 1, 1 + k % 2, k / 6 % 2,
+                   k % 4 < 3 ? GPU_F64 : GPU_F32, span[k % 6]);
+    }
+    check_sort(2, 600000, 2, 0, GPU_F64, 1);
+}
+
+static void long_lines(void **state)
+{
+    (void)state;
+    by_every_table(check_long_lines);
+    gpu_cpu_set_threads(3);
+    check_long_lines();
+    gpu_cpu_set_threads(1);
+    check_long_lines();
+    gpu_cpu_set_threads(0);
 }
 
 static void interruption(void **state)
@@ -401,6 +548,8 @@ int main(void)
         cmocka_unit_test(last_row_wins), cmocka_unit_test(masks),
         cmocka_unit_test(picks),         cmocka_unit_test(scans),
         cmocka_unit_test(sorting),       cmocka_unit_test(interruption),
+        cmocka_unit_test(numbers),       cmocka_unit_test(long_lines),
+        cmocka_unit_test(first_numbers), cmocka_unit_test(wrong_places),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, open_cpu, NULL);

@@ -2,9 +2,9 @@
  * ordinary numbers, random bit patterns, the ends of functions' ranges and
  * every special value, in both types and by every table of loops. */
 #include "cpu_testing.h"
+#include "every_table.h"
 #include "op_list.h"
 #include "op_macros.h"
-#include "vector.h"
 
 enum { COUNT = 9000 };
 
@@ -209,21 +209,6 @@ static void check_all(void)
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (gpu_dtype t = GPU_F32; t <= GPU_F64; t++)
             check_operation(&operations[i], t);
-}
-
-/* Calls `check` with each table that the processor can run. */
-static void by_every_table(void (*check)(void))
-{
-    const gpu_cpu_vector *best = gpu_cpu_vectors;
-    const gpu_cpu_vector *tables[] = {&gpu_cpu_vector_base,
-                                      &gpu_cpu_vector_avx2, best};
-    for (int i = 0; i < 3; i++) {
-        if (!tables[i]->name || (i == 1 && best == &gpu_cpu_vector_base))
-            continue;
-        gpu_cpu_vectors = tables[i];
-        check();
-    }
-    gpu_cpu_vectors = best;
 }
 
 static void every_operation(void **state)

@@ -202,7 +202,7 @@ static void check_large(const gpu_kernel *k, const int64_t s[3], gpu_dtype t,
 static const int64_t large[][3] = {
     {700, 650, 600},   {300, 200, 6000}, {3000, 1, 1001}, {1, 3000, 1001},
     {40, 5000, 300},   {9000, 33, 500},  {60, 60, 20000}, {10, 1, 100000},
-    {1, 2000, 100000}, {257, 999, 1}};
+    {1, 2000, 100000}, {257, 999, 1},    {151, 110, 125}};
 enum { LARGE = sizeof large / sizeof *large };
 
 static void large_products(void **state)

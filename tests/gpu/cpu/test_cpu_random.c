@@ -2,6 +2,7 @@
  * every kind written out again, ranges and moments. */
 #include "cpu.h"
 #include "cpu_testing.h"
+#include "every_table.h"
 
 /* Philox4x32-10 written from the paper (Salmon et al., 2011). */
 static void philox(uint64_t call, uint64_t block_number, uint64_t seed,
@@ -67,11 +68,33 @@ static void known_answers(void **state)
     philox(0, 0, 0, w);
     assert_memory_equal(w, published, sizeof w);
     block x = make(GPU_F32, 4, 1, DENSE);
-    gpu_random r = {GPU_UNIFORM, 0, 0, 0, 1};
+    gpu_random r = {GPU_UNIFORM, 0, 0, 0, 1, 0};
     assert_int_equal(cpu->random(device, &r, &x.v), GPU_OK);
     for (int i = 0; i < 4; i++)
         assert_true(get(&x.v, i, 0) == (published[i] >> 8) * 0x1p-24);
     drop(&x);
+}
+
+/* Any number of blocks, also where their numbers outgrow 32 bits. */
+static void check_blocks(void)
+{
+    enum { MOST = 70 };
+    const uint64_t call = 0x123456789abcdef0, seed = 0xfedcba9876543210;
+    uint32_t to[MOST][4], w[4];
+    for (size_t n = 0; n <= MOST; n++) {
+        uint64_t first = 0x100000000 - n / 2;
+        gpu_cpu_vectors->philox(to, first, n, call, seed);
+        for (size_t i = 0; i < n; i++) {
+            philox(call, first + i, seed, w);
+            assert_memory_equal(to[i], w, sizeof w);
+        }
+    }
+}
+
+static void blocks_of_every_table(void **state)
+{
+    (void)state;
+    by_every_table(check_blocks);
 }
 
 static void check_definition(gpu_random r, gpu_dtype t, int64_t m, int64_t n,
@@ -81,7 +104,7 @@ static void check_definition(gpu_random r, gpu_dtype t, int64_t m, int64_t n,
     assert_int_equal(cpu->random(device, &r, &x.v), GPU_OK);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++)
-            if (get(&x.v, i, j) != expected(&r, t, i * n + j))
+            if (get(&x.v, i, j) != expected(&r, t, r.first + i * n + j))
                 fail_msg("kind %d type %d (%ld, %ld) of %ldx%ld", r.kind, t,
                          (long)i, (long)j, (long)m, (long)n);
     drop(&x);
@@ -91,13 +114,16 @@ static void uniforms_and_integers(void **state)
 {
     (void)state;
     static const gpu_random kinds[] = {
-        {GPU_UNIFORM, 1, 0, 0, 1},
-        {GPU_UNIFORM, 0xDEADBEEFCAFEBABEu, 77, -3, 5},
-        {GPU_UNIFORM, 5, 0x100000007u, 1, 1.0000002},
-        {GPU_UNIFORM, 5, 3, 1e10, 1e10 + 10},
-        {GPU_INTEGER, 9, 2, 1, 6},
-        {GPU_INTEGER, 9, 2, -9007199254740992.0 / 2, 9007199254740992.0 / 2},
-        {GPU_INTEGER, 9, 2, 0, 1},
+        {GPU_UNIFORM, 1, 0, 0, 1, 0},
+        {GPU_UNIFORM, 0xDEADBEEFCAFEBABEu, 77, -3, 5, 0},
+        {GPU_UNIFORM, 5, 0x100000007u, 1, 1.0000002, 0},
+        {GPU_UNIFORM, 5, 3, 1e10, 1e10 + 10, 0},
+        {GPU_INTEGER, 9, 2, 1, 6, 0},
+        {GPU_INTEGER, 9, 2, -9007199254740992.0 / 2, 9007199254740992.0 / 2, 0},
+        {GPU_INTEGER, 9, 2, 0, 1, 0},
+        {GPU_UNIFORM, 9, 2, 0, 1, 12},
+        {GPU_UNIFORM, 9, 2, 0, 1, ((int64_t)4 << 32) - 2000},
+        {GPU_INTEGER, 9, 2, 0, 99, ((int64_t)2 << 32) - 2000},
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (gpu_dtype t = GPU_F32; t < GPU_DTYPES; t++)
@@ -113,7 +139,7 @@ static void never_reaches_high(void **state)
 {
     (void)state;
     block x = make(GPU_F32, 100000, 1, DENSE);
-    gpu_random r = {GPU_UNIFORM, 3, 3, 1, 1.0000002};
+    gpu_random r = {GPU_UNIFORM, 3, 3, 1, 1.0000002, 0};
     int64_t ones = 0;
     assert_int_equal(cpu->random(device, &r, &x.v), GPU_OK);
     for (int64_t i = 0; i < 100000; i++) {
@@ -128,7 +154,7 @@ static void never_reaches_high(void **state)
 static void normals(void **state)
 {
     (void)state;
-    gpu_random r = {GPU_NORMAL, 42, 7, 10, 3};
+    gpu_random r = {GPU_NORMAL, 42, 7, 10, 3, 0};
     const long double pi = 3.14159265358979323846264338327950288L;
     for (gpu_dtype t = GPU_F32; t <= GPU_F64; t++) {
         block x = make(t, 6007, 1, DENSE);
@@ -154,9 +180,9 @@ static void moments(void **state)
     (void)state;
     int64_t n = 1000000;
     block x = make(GPU_F64, n, 1, DENSE);
-    static const gpu_random kinds[] = {{GPU_UNIFORM, 1, 1, -1, 1},
-                                       {GPU_NORMAL, 1, 2, 0, 1},
-                                       {GPU_INTEGER, 1, 3, 1, 6}};
+    static const gpu_random kinds[] = {{GPU_UNIFORM, 1, 1, -1, 1, 0},
+                                       {GPU_NORMAL, 1, 2, 0, 1, 0},
+                                       {GPU_INTEGER, 1, 3, 1, 6, 0}};
     static const double mean[] = {0, 0, 3.5};
     static const double variance[] = {1.0 / 3, 1, 35.0 / 12};
     for (int k = 0; k < 3; k++) {
@@ -181,8 +207,9 @@ static void calls_and_seeds_differ(void **state)
 {
     (void)state;
     block x = make(GPU_F64, 100, 1, DENSE), y = make(GPU_F64, 100, 1, DENSE);
-    gpu_random a = {GPU_UNIFORM, 1, 1, 0, 1}, b = {GPU_UNIFORM, 1, 2, 0, 1};
-    gpu_random c = {GPU_UNIFORM, (uint64_t)1 << 32, 1, 0, 1};
+    gpu_random a = {GPU_UNIFORM, 1, 1, 0, 1, 0},
+               b = {GPU_UNIFORM, 1, 2, 0, 1, 0};
+    gpu_random c = {GPU_UNIFORM, (uint64_t)1 << 32, 1, 0, 1, 0};
     cpu->random(device, &a, &x.v);
     cpu->random(device, &b, &y.v);
     assert_memory_not_equal(x.memory, y.memory, 800);
@@ -198,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers),
+        cmocka_unit_test(blocks_of_every_table),
         cmocka_unit_test(uniforms_and_integers),
         cmocka_unit_test(never_reaches_high),
         cmocka_unit_test(normals),

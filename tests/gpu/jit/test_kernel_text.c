@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 enum { PROGRAMS = 64, SHAPES = 6, GUARD = 64, MOST_ROW = 5000 };
+enum { FEWER_PROGRAMS = 40, FEWER_FOLDS = 12 }; /* with LUMAT_TEST_EVERY */
 enum { KEPT = 12 }; /* case of in-place writes that keep all */
 enum { FOLDS = 48, FOLD_SHAPES = 4, MOST_PARTIALS = 1 << 12 };
 
@@ -62,11 +63,18 @@ typedef struct held {
 
 /* How an operand lies: 0 without gaps, 1 padded, 2 one element later, 3 every
  * other column, 4 backwards; of inputs 5 a row, 6 a column, 7 a single one for
- * all. */
-enum { RESULT_KINDS = 5, INPUT_KINDS = 8 };
+ * all; BY_COLUMNS and on, of inputs of tiles: along columns, as kinds 0 to 4.
+ */
+enum { RESULT_KINDS = 5, INPUT_KINDS = 8, BY_COLUMNS = 8 };
 
 static held make_held(gpu_dtype type, int64_t rows, int64_t cols, int kind)
 {
+    if (kind >= BY_COLUMNS) {
+        held h = make_held(type, cols, rows, kind - BY_COLUMNS);
+        h.v = (gpu_view){h.v.data, type,           rows,
+                         cols,     h.v.col_stride, h.v.row_stride};
+        return h;
+    }
     int64_t step = kind == 3 ? 2 : 1, size = (int64_t)size_of(type);
     int64_t gap = kind == 1 ? 4 - cols % 4 + 4 : kind == 2 ? 1 : 0;
     int64_t row = cols * step + gap;
@@ -131,6 +139,7 @@ typedef struct shaped {
 } shaped;
 
 static shaped cases[PROGRAMS], folds[FOLDS];
+static int programs = PROGRAMS, fold_count = FOLDS; /* of these */
 
 /* As the CUDA backend does. */
 static unsigned is_wide(const gpu_view *v)
@@ -151,6 +160,17 @@ static void random_case(shaped *s)
         s->type[v] = any(3) == 0 ? GPU_BOOL : any(3) == 0 ? GPU_F64 : GPU_F32;
         s->kind[v] = any(3) == 0 ? 0 : any(INPUT_KINDS);
     }
+}
+
+/* One input that lies along columns, or two, or three. */
+static void turned_case(shaped *s, int turned)
+{
+    random_case(s);
+    s->is_row = 0;
+    if (s->p.compute == GPU_F64)
+        turned = 1;
+    for (int v = 0; v < s->p.inputs && v < turned; v++)
+        s->kind[v] = BY_COLUMNS + (any(2) ? 0 : any(RESULT_KINDS));
 }
 
 static void several_results_case(shaped *s)
@@ -362,6 +382,7 @@ static void write_files(void)
 /* Each kernel in a namespace of its own, and a function for its grid. */
 static void write_kernel(FILE *f, int number, const char *text, int is_fold)
 {
+    int meets = is_fold || !strstr(text, "#define TURNED 0\n");
     const char *type = is_fold ? "jit_reduction" : "jit_job";
     fprintf(f, "#define compiled compiled_%d\nnamespace k%d {\n%s}\n", number,
             number, text);
@@ -369,14 +390,14 @@ static void write_kernel(FILE *f, int number, const char *text, int is_fold)
             "#undef compiled\n#undef QUADS\n#undef IS_ROW\n#undef IS_WIDE\n"
             "#undef IS_LONG\n#undef DRAWS\n#undef INPUTS\n#undef KIND\n"
             "#undef IN_PLACE\n#undef BEFORE\n#undef READ\n#undef ITEM\n"
-            "#undef READ_ONE\n#undef EXTRAS\n"
+            "#undef READ_ONE\n#undef EXTRAS\n#undef TURNED\n#undef FILL\n"
             "static const %s *job_%d;\n"
             "static void thread_%d(void)\n{\n"
             "    k%d::compiled_%d(*job_%d);\n}\n"
             "extern \"C\" void run_%d(const %s *job, const unsigned *grid)\n"
             "{\n    job_%d = job;\n    run_grid(thread_%d, grid, %d);\n}\n",
             type, number, number, number, number, number, number, type, number,
-            number, is_fold);
+            number, meets);
 }
 
 /* Threads that meet at barriers have stacks of their own, and each runs up to
@@ -447,9 +468,9 @@ static void *compile_all(void)
     char command[512], path[256];
     FILE *f = create("kernels.cpp");
     fputs(beginning, f);
-    for (int k = 0; k < PROGRAMS; k++)
+    for (int k = 0; k < programs; k++)
         write_case(f, k, &cases[k].form);
-    for (int k = 0; k < FOLDS; k++)
+    for (int k = 0; k < fold_count; k++)
         write_case(f, PROGRAMS + k, &folds[k].form);
     fclose(f);
     snprintf(path, sizeof path, "%s/kernels.so", folder);
@@ -514,7 +535,7 @@ static void elements_are_right(void **state)
     (void)state;
     if (!library)
         LEAVE_OUT("compiler for C++");
-    for (int k = 0; k < PROGRAMS; k++)
+    for (int k = 0; k < programs; k++)
         for (int n = 0; n < SHAPES; n++)
             run_case(k, n);
 }
@@ -607,7 +628,8 @@ static void check_known(const shaped *s, int number, const known *k, double x)
              x, y);
 }
 
-/* What a second stage would make of the partial results of a line. */
+/* What a second stage would make of the partial results of a line: of equal
+ * ones the first place. */
 static double folded(int kind, const void *partials, int64_t count)
 {
     known k = {0};
@@ -620,6 +642,9 @@ static double folded(int kind, const void *partials, int64_t count)
         if (!is_place(kind))
             meet(kind == GPU_REDUCE_SQUARES ? (int)GPU_REDUCE_sum : kind, &k,
                  *total, 0);
+        else if (k.count > 0 && same(best->value, k.value))
+            k.place = best->place >= 0 && best->place < k.place ? best->place
+                                                                : k.place;
         else if (best->place >= 0)
             meet(kind, &k, best->value, best->place);
     }
@@ -671,7 +696,7 @@ static void reductions_are_right(void **state)
     (void)state;
     if (!library)
         LEAVE_OUT("compiler for C++");
-    for (int k = 0; k < FOLDS; k++)
+    for (int k = 0; k < fold_count; k++)
         for (int n = 0; n < FOLD_SHAPES; n++)
             run_fold(k, n);
 }
@@ -685,8 +710,8 @@ static void nvrtc_compiles_them(void **state)
     (void)state;
     if (!has_nvrtc())
         LEAVE_OUT("NVRTC");
-    for (int k = 0; k < PROGRAMS + FOLDS; k += 5) {
-        const shaped *s = k < PROGRAMS ? &cases[k] : &folds[k - PROGRAMS];
+    for (int k = 0; k < programs + fold_count; k += 5) {
+        const shaped *s = k < programs ? &cases[k] : &folds[k - programs];
         text[jit_write_source(&s->form, text)] = '\0';
         void *image = compiled(text, VERSION, why, sizeof why);
         if (!image)
@@ -846,11 +871,15 @@ static int make_cases(void **state)
     (void)state;
     if (getenv("LUMAT_TEST_SEED"))
         seed = (uint32_t)atoi(getenv("LUMAT_TEST_SEED"));
+    if (getenv("LUMAT_TEST_EVERY")) {
+        programs = FEWER_PROGRAMS;
+        fold_count = FEWER_FOLDS;
+    }
     strcpy(folder, "/tmp/lumat-kernels-XXXXXX");
     if (!mkdtemp(folder))
         return -1;
     write_files();
-    for (int k = 0; k < PROGRAMS; k++) {
+    for (int k = 0; k < programs; k++) {
         random_case(&cases[k]);
         if (k > 0 && k < 4)
             broadcast_case(&cases[k], 4 + k);
@@ -860,11 +889,13 @@ static int make_cases(void **state)
             several_results_case(&cases[k]);
         if (k == KEPT)
             kept_case(&cases[k]);
+        if (k >= programs - 12)
+            turned_case(&cases[k], 1 + k % 3);
         make_operands(&cases[k], 1, &o);
         cases[k].form = o.form;
         drop_operands(&cases[k], &o);
     }
-    for (int k = 0; k < FOLDS; k++) {
+    for (int k = 0; k < fold_count; k++) {
         random_fold(&folds[k], k);
         make_operands(&folds[k], 1, &o);
         folds[k].form = o.form;

@@ -146,6 +146,13 @@ ENTRY(select, void *d, int axis, int spreads_nan, const gpu_view *from,
     return keep(gpu_select(&given.a, 1, 1, &place, 1, &out), &out);
 }
 
+ENTRY(first, void *d, int axis, int descending, const gpu_view *from,
+      const gpu_view *to, const gpu_view *order)
+{
+    gpu_matrix out;
+    return keep(gpu_sort_first(&given.a, 1, 0, 1, &out, NULL), &out);
+}
+
 ENTRY(search, void *d, const gpu_view *sorted, const gpu_view *values,
       int is_after, const gpu_view *to)
 {
@@ -156,7 +163,7 @@ ENTRY(search, void *d, const gpu_view *sorted, const gpu_view *values,
 ENTRY(runs, void *d, const gpu_view *sorted, gpu_runs *r)
 {
     gpu_matrix out;
-    return keep(gpu_find_runs(&given.v, &out, NULL), &out);
+    return keep(gpu_find_runs(&given.v, &out, NULL, NULL), &out);
 }
 
 ENTRY(group, void *d, const gpu_grouping *g)
@@ -182,14 +189,31 @@ ENTRY(windows, void *d, const gpu_windows *w)
 
 ENTRY(random, void *d, const gpu_random *r, const gpu_view *to)
 {
-    gpu_random uniform = {GPU_UNIFORM, 1, 2, 0, 1};
+    gpu_random uniform = {GPU_UNIFORM, 1, 2, 0, 1, 0};
     return gpu_fill_random(&given.target, &uniform);
+}
+
+ENTRY(variates, void *d, const gpu_variates *v, const gpu_view *to)
+{
+    gpu_matrix mean, out;
+    if (gpu_create_zeros(&mean, fake, GPU_F64, 1, SIDE, 1) != GPU_OK)
+        return GPU_INTERNAL;
+    gpu_status status =
+        gpu_create_variates(&out, GPU_POISSON, 1, 2, &mean, NULL);
+    gpu_release(&mean);
+    return keep(status, &out);
 }
 
 ENTRY(sparse_product, void *d, const gpu_sparse_call *p)
 {
     gpu_matrix out;
     return keep(gpu_sparse_multiply(&given.s, &given.a, NULL, &out), &out);
+}
+
+ENTRY(sparse_turned_product, void *d, const gpu_sparse_call *p)
+{
+    gpu_matrix out;
+    return keep(gpu_sparse_multiply_turned(&given.s, &given.a, &out), &out);
 }
 
 ENTRY(sparse_combine, void *d, gpu_sparse_op op, const gpu_csr *a,
@@ -225,6 +249,22 @@ ENTRY(sparse_lookup, void *d, const gpu_csr *s, const gpu_csr *places,
 {
     gpu_matrix found;
     return keep(gpu_sparse_lookup(&given.s, &given.s, &found), &found);
+}
+
+ENTRY(sparse_along, void *d, const gpu_csr *s, const gpu_sparse_path *path,
+      void *out)
+{
+    gpu_matrix found;
+    return keep(gpu_sparse_diagonal("diag", &given.s, 0, &found), &found);
+}
+
+ENTRY(sparse_gather, void *d, const gpu_csr *s, const gpu_sparse_picking *how,
+      gpu_csr_result *out)
+{
+    gpu_sparse rows;
+    gpu_status status = gpu_sparse_gather(&given.s, some, 2, NULL, 0, &rows);
+    gpu_sparse_release(&rows);
+    return status;
 }
 
 ENTRY(sparse_arrange, void *d, const gpu_sparse_arranging *how,
@@ -266,6 +306,15 @@ ENTRY(complex_map, void *d, const gpu_complex_call *c)
 {
     gpu_operand in[] = {{.matrix = &given.z}};
     return gpu_complex_map("abs", GPU_OP_abs, in, &given.target);
+}
+
+/* A complex matrix by a column. */
+ENTRY(complex_pairs, void *d, const gpu_complex_pairs *p)
+{
+    gpu_product how = {.alpha = 1};
+    gpu_matrix out = {.storage = NULL}, column = given.z;
+    column.cols = 1;
+    return keep(gpu_matmul(&given.z, &column, &how, &out), &out);
 }
 
 ENTRY(fft, void *d, const gpu_fft_call *c)
@@ -360,23 +409,29 @@ static const operation operations[] = {
     ROW(scan, "cumsum", "scan", 0, 0),
     ROW(sort, "sort", "sort", 0, 0),
     ROW(select, "select", "select", 0, 0),
+    ROW(first, "topk", "first", 0, 0),
     ROW(search, "searchsorted", "search", 0, 0),
     ROW(runs, "unique", "runs", 0, 0),
     ROW(group, "group", "group", 0, 0),
     ROW(fold, "sum", "fold", 0, 0),
     ROW(windows, "movmean", "windows", 0, 0),
     ROW(random, "rand", "philox", 1, 0),
+    ROW(variates, "poisson", "variates", 0, 0),
     ROW(sparse_product, "matmul", "csr", 0, 0),
+    ROW(sparse_turned_product, "matmul", "scatter", 0, 0),
     ROW(sparse_combine, "add", "csr", 0, 0),
     ROW(sparse_sample, "mul", "csr", 0, 0),
     ROW(sparse_reduce, "sum", "csr", 0, 0),
     ROW(sparse_lookup, "index", "csr", 0, 0),
+    ROW(sparse_along, "diag", "csr", 0, 0),
+    ROW(sparse_gather, "index", "csr", 0, 0),
     ROW(sparse_arrange, "tril", "csr", 0, 0),
     ROW(solve, "solve", "lu", 0, 0),
     ROW(determinant, "det", "lu", 0, 0),
     ROW(inverse_norm, "rcond", "lu", 0, 0),
     ROW(factor, "eigh", "lapack", 0, 0),
     ROW(complex_map, "abs", "map", 1, 0),
+    ROW(complex_pairs, "copy", "pairs", 0, 0),
     ROW(fft, "fft", "cufft", 0, 0),
     ROW(convolve, "conv", "direct", 0, 0),
     ROW(dot, "dot", "stub", 0, 1),
@@ -412,7 +467,7 @@ static int open_given(void **state)
 {
     if (open_fake(state))
         return 1;
-    const gpu_random numbers = {GPU_UNIFORM, 1, 2, 1, 2};
+    const gpu_random numbers = {GPU_UNIFORM, 1, 2, 1, 2, 0};
     gpu_create(&given.a, fake, GPU_F32, 2, SIDE, SIDE);
     gpu_create(&given.v, fake, GPU_F32, 1, SIDE, 1);
     gpu_create(&given.mask, fake, GPU_BOOL, 2, SIDE, SIDE);

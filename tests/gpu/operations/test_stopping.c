@@ -18,7 +18,7 @@ static gpu_matrix filled(gpu_device *d, int64_t rows, int64_t cols,
 static gpu_matrix random_matrix(gpu_device *d, gpu_dtype t, int64_t n)
 {
     gpu_matrix m;
-    gpu_random r = {GPU_UNIFORM, 1, 2, -1, 1};
+    gpu_random r = {GPU_UNIFORM, 1, 2, -1, 1, 0};
     assert_int_equal(gpu_create(&m, d, t, 2, n, n), GPU_OK);
     assert_int_equal(gpu_fill_random(&m, &r), GPU_OK);
     return m;
@@ -112,7 +112,7 @@ static void other_ways_to_write(void **state)
 {
     gpu_matrix a = filled(the_cpu(), SIDE, SIDE, 1);
     gpu_matrix c = filled(the_cpu(), SIDE, SIDE, 2), small;
-    gpu_random r = {GPU_UNIFORM, 1, 2, 0, 1};
+    gpu_random r = {GPU_UNIFORM, 1, 2, 0, 1, 0};
     int64_t rows[SIDE];
     (void)state;
     for (int i = 0; i < SIDE; i++)

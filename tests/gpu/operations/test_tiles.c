@@ -1,6 +1,6 @@
 /* Work on the host's memory in tiles: the same bits as in one go, whatever the
- * tiles, on a device whose lanes run as late, and in as many orders, as their
- * marks allow. */
+ * tiles, by up to three devices whose lanes run as late, and in as many orders,
+ * as their marks allow. */
 #include "fake_device.h"
 #include "op_list.h"
 #include "reduce_tiles.h"
@@ -8,7 +8,7 @@
 
 /* --- lanes ---------------------------------------------------------------- */
 
-enum { MOST_WAITING = 64 };
+enum { MOST_WAITING = 64, DEVICES = 3 };
 
 /* Something that a lane was given. Copies to the device have taken what they
  * copy with them. */
@@ -23,15 +23,23 @@ typedef struct task {
     gpu_gemm gemm;
 } task;
 
-static struct {
+/* Of a device, whose handle it is. */
+typedef struct lane_set {
     task waiting[GPU_LANES][MOST_WAITING];
     long given[GPU_LANES], done[GPU_LANES];
     struct {
         int lane;
         long tasks;
     } mark[GPU_MARKS];
+} lane_set;
+
+static lane_set sets[DEVICES];
+static struct {
     int brought, stops_after; /* bring calls; 0: an interrupt never comes */
     int breaks_in; /* a bring call at which finalisers do something, or 0 */
+    int fails_in;  /* one that fails, or 0 */
+    const lane_set *refuses; /* a device that gives no memory, or NULL */
+    int64_t panel; /* rows and columns of a product's panels; 0: it is whole */
     void (*finalisers)(void);
 } lanes;
 
@@ -50,58 +58,59 @@ static void run_task(const task *t)
     assert_true(status == GPU_OK || gpu_is_interrupted());
 }
 
-static int can_run(int lane)
+static int can_run(const lane_set *s, int lane)
 {
-    if (lanes.done[lane] == lanes.given[lane])
+    if (s->done[lane] == s->given[lane])
         return 0;
-    const task *t = &lanes.waiting[lane][lanes.done[lane] % MOST_WAITING];
-    return t->is != WAIT || lanes.done[t->lane] >= t->tasks;
+    const task *t = &s->waiting[lane][s->done[lane] % MOST_WAITING];
+    return t->is != WAIT || s->done[t->lane] >= t->tasks;
 }
 
 /* One task of any lane; 0: there is none. */
-static int run_one(void)
+static int run_one(lane_set *s)
 {
     int first = (int)next_below(GPU_LANES);
     for (int i = 0; i < GPU_LANES; i++) {
         int lane = (first + i) % GPU_LANES;
-        if (!can_run(lane))
+        if (!can_run(s, lane))
             continue;
-        run_task(&lanes.waiting[lane][lanes.done[lane] % MOST_WAITING]);
-        lanes.done[lane]++;
+        run_task(&s->waiting[lane][s->done[lane] % MOST_WAITING]);
+        s->done[lane]++;
         return 1;
     }
     return 0;
 }
 
-static void drain(int lane)
+static void drain(lane_set *s, int lane)
 {
-    while (lanes.done[lane] < lanes.given[lane])
-        assert_true(run_one());
+    while (s->done[lane] < s->given[lane])
+        assert_true(run_one(s));
 }
 
-static void give(int lane, task t)
+static void give(lane_set *s, int lane, task t)
 {
-    while (lanes.given[lane] - lanes.done[lane] == MOST_WAITING)
-        assert_true(run_one());
-    lanes.waiting[lane][lanes.given[lane]++ % MOST_WAITING] = t;
-    while (next_below(3) == 0 && run_one())
+    while (s->given[lane] - s->done[lane] == MOST_WAITING)
+        assert_true(run_one(s));
+    s->waiting[lane][s->given[lane]++ % MOST_WAITING] = t;
+    while (next_below(3) == 0 && run_one(&sets[next_below(DEVICES)]))
         ;
 }
 
 static gpu_status lazy_mark(void *handle, gpu_lane lane, int mark)
 {
-    (void)handle;
-    lanes.mark[mark].lane = (int)lane;
-    lanes.mark[mark].tasks = lanes.given[lane];
+    lane_set *s = handle;
+    s->mark[mark].lane = (int)lane;
+    s->mark[mark].tasks = s->given[lane];
     return GPU_OK;
 }
 
 static gpu_status lazy_follow(void *handle, gpu_lane lane, int mark)
 {
-    (void)handle;
-    give((int)lane, (task){.is = WAIT,
-                           .lane = lanes.mark[mark].lane,
-                           .tasks = lanes.mark[mark].tasks});
+    lane_set *s = handle;
+    give(s, (int)lane,
+         (task){.is = WAIT,
+                .lane = s->mark[mark].lane,
+                .tasks = s->mark[mark].tasks});
     return GPU_OK;
 }
 
@@ -114,18 +123,19 @@ static void check_by_rows(const gpu_view *v)
 static gpu_status lazy_bring(void *handle, gpu_lane lane, const gpu_view *from,
                              const gpu_view *to)
 {
-    (void)handle;
     check_by_rows(to);
     if (++lanes.brought == lanes.stops_after)
         gpu_interrupt();
     if (lanes.brought == lanes.breaks_in)
         lanes.finalisers();
+    if (lanes.brought == lanes.fails_in)
+        return gpu_fail(GPU_INTERNAL, "a device that fails");
     if (lane == GPU_LANE_WORK)
-        drain(lane);
+        drain(handle, lane);
     gpu_view taken = {NULL, from->dtype, from->rows, from->cols, from->cols, 1};
     taken.data = malloc(gpu_cpu_view_bytes(from));
     gpu_cpu_convert(from, &taken);
-    give((int)lane,
+    give(handle, (int)lane,
          (task){.is = COPY, .from = taken, .to = *to, .taken = taken.data});
     return GPU_OK;
 }
@@ -133,24 +143,23 @@ static gpu_status lazy_bring(void *handle, gpu_lane lane, const gpu_view *from,
 static gpu_status lazy_fetch(void *handle, gpu_lane lane, const gpu_view *from,
                              const gpu_view *to)
 {
-    (void)handle;
     check_by_rows(from);
-    give((int)lane, (task){.is = COPY, .from = *from, .to = *to});
+    give(handle, (int)lane, (task){.is = COPY, .from = *from, .to = *to});
     if (lane == GPU_LANE_WORK)
-        drain(lane);
+        drain(handle, lane);
     return GPU_OK;
 }
 
 /* What is given up copies nowhere. */
 static gpu_status lazy_deliver(void *handle, int give_up)
 {
-    (void)handle;
-    for (long n = lanes.done[GPU_LANE_OUT]; n < lanes.given[GPU_LANE_OUT]; n++)
-        if (give_up && lanes.waiting[GPU_LANE_OUT][n % MOST_WAITING].is == COPY)
-            lanes.waiting[GPU_LANE_OUT][n % MOST_WAITING] =
+    lane_set *s = handle;
+    for (long n = s->done[GPU_LANE_OUT]; n < s->given[GPU_LANE_OUT]; n++)
+        if (give_up && s->waiting[GPU_LANE_OUT][n % MOST_WAITING].is == COPY)
+            s->waiting[GPU_LANE_OUT][n % MOST_WAITING] =
                 (task){.is = WAIT, .lane = GPU_LANE_OUT};
     if (!give_up)
-        drain(GPU_LANE_OUT);
+        drain(s, GPU_LANE_OUT);
     return GPU_OK;
 }
 
@@ -158,9 +167,8 @@ static gpu_status lazy_map(void *handle, const gpu_program *p,
                            const gpu_view *in, const gpu_view *out)
 {
     task t = {.is = MAP, .p = *p, .to = *out};
-    (void)handle;
     memcpy(t.in, in, (size_t)p->inputs * sizeof *in);
-    give(GPU_LANE_WORK, t);
+    give(handle, GPU_LANE_WORK, t);
     return GPU_OK;
 }
 
@@ -168,41 +176,51 @@ static gpu_status lazy_reduce(void *handle, const gpu_program *p,
                               const gpu_view *in, int axis, const gpu_view *out)
 {
     task t = {.is = REDUCE, .p = *p, .to = *out, .axis = axis};
-    (void)handle;
     memcpy(t.in, in, (size_t)p->inputs * sizeof *in);
-    give(GPU_LANE_WORK, t);
+    give(handle, GPU_LANE_WORK, t);
     return GPU_OK;
 }
 
 static gpu_status lazy_matmul(void *handle, const gpu_gemm *p)
 {
-    (void)handle;
-    give(GPU_LANE_WORK, (task){.is = MULTIPLY, .gemm = *p});
+    give(handle, GPU_LANE_WORK, (task){.is = MULTIPLY, .gemm = *p});
     return GPU_OK;
 }
 
 static gpu_status lazy_bytes(void *handle, void *to, const void *from, size_t n)
 {
-    (void)handle;
-    drain(GPU_LANE_WORK);
+    drain(handle, GPU_LANE_WORK);
     memcpy(to, from, n);
     return GPU_OK;
 }
 
 static gpu_status lazy_sync(void *handle)
 {
-    (void)handle;
     for (int lane = 0; lane < GPU_LANES; lane++)
-        drain(lane);
+        drain(handle, lane);
     return GPU_OK;
 }
 
 /* In the order of work, behind which no other lane has anything left. */
 static void lazy_free(void *handle, void *data, size_t bytes)
 {
-    drain(GPU_LANE_WORK);
-    assert_false(can_run(GPU_LANE_IN) || can_run(GPU_LANE_OUT));
+    drain(handle, GPU_LANE_WORK);
+    assert_false(can_run(handle, GPU_LANE_IN) || can_run(handle, GPU_LANE_OUT));
     fake_free(handle, data, bytes);
+}
+
+static gpu_status lazy_alloc(void *handle, size_t bytes, void **data)
+{
+    return handle == lanes.refuses ? GPU_MEMORY
+                                   : fake_alloc(handle, bytes, data);
+}
+
+static void lazy_panel(void *handle, const gpu_kernel *k, const gpu_gemm *p,
+                       int64_t *rows, int64_t *cols)
+{
+    (void)handle, (void)k, (void)p;
+    *rows = lanes.panel && lanes.panel < *rows ? lanes.panel : *rows;
+    *cols = lanes.panel && lanes.panel < *cols ? lanes.panel : *cols;
 }
 
 static gpu_kernel lazy_kernel;
@@ -219,7 +237,7 @@ static int lazy_kernels(const gpu_kernel *const **list)
     return 1;
 }
 
-static gpu_device *host;
+static gpu_device *host, *devices[DEVICES]; /* the first is fake */
 
 static void release_all(gpu_matrix *m, int n)
 {
@@ -230,9 +248,10 @@ static void release_all(gpu_matrix *m, int n)
 static int open_lazy(void **state)
 {
     static gpu_backend table;
-    if (open_fake(state) || gpu_open("cpu", &host) != GPU_OK)
+    if (open_fake(state))
         return 1;
     table = *fake->backend;
+    table.alloc = lazy_alloc;
     table.free = lazy_free;
     table.upload = table.download = lazy_bytes;
     table.bring = lazy_bring;
@@ -245,11 +264,23 @@ static int open_lazy(void **state)
     table.sync = lazy_sync;
     table.kernels = lazy_kernels;
     table.choose_matmul = choose_lazy;
+    table.panel = lazy_panel;
     lazy_kernel = keeper_kernel;
     lazy_kernel.name = "lazy";
     lazy_kernel.matmul = lazy_matmul;
-    fake->backend = &table;
+    devices[0] = fake;
+    for (int i = 0; i < DEVICES; i++) {
+        if (i > 0 && gpu_open("cpu", &devices[i]) != GPU_OK)
+            return 1;
+        devices[i]->backend = &table;
+        devices[i]->handle = &sets[i];
+        devices[i]->is_cpu = 0;
+        snprintf(devices[i]->name, sizeof devices[i]->name, "fake:%d", i);
+    }
+    if (gpu_open("cpu", &host) != GPU_OK)
+        return 1;
     memset(&lanes, 0, sizeof lanes);
+    memset(sets, 0, sizeof sets);
     gpu_set_fusion(GPU_FUSION_OFF);
     return 0;
 }
@@ -261,8 +292,11 @@ static int close_lazy(void **state)
     gpu_set_tile_bytes(0);
     gpu_set_blocks(0, 0);
     int leaks = gpu_device_live(host) != 0;
-    for (int lane = 0; lane < GPU_LANES; lane++)
-        leaks |= lanes.given[lane] != lanes.done[lane];
+    for (int i = 0; i < DEVICES; i++)
+        for (int lane = 0; lane < GPU_LANES; lane++)
+            leaks |= sets[i].given[lane] != sets[i].done[lane];
+    for (int i = 0; i < DEVICES; i++)
+        leaks |= devices[i]->live != 0;
     return close_fake(state) || leaks;
 }
 
@@ -312,13 +346,31 @@ static void assert_same(const gpu_matrix *a, const gpu_matrix *b)
         }
 }
 
+static gpu_status by_devices(int count,
+                             gpu_status (*call)(void *context, gpu_matrix *out),
+                             void *context, gpu_matrix *out)
+{
+    gpu_team team = {count, {NULL}};
+    for (int i = 0; i < count; i++)
+        team.devices[i] = devices[i];
+    team = gpu_compute_together(team);
+    gpu_status status = call(context, out);
+    team = gpu_compute_together(team);
+    assert_int_equal(team.count, count);
+    assert_ptr_equal(team.devices[0], fake);
+    return status;
+}
+
 static gpu_status by_device(gpu_status (*call)(void *context, gpu_matrix *out),
                             void *context, gpu_matrix *out)
 {
-    gpu_device *before = gpu_compute_through(fake);
-    gpu_status status = call(context, out);
-    assert_ptr_equal(gpu_compute_through(before), fake);
-    return status;
+    return by_devices(1, call, context, out);
+}
+
+static gpu_status by_any(gpu_status (*call)(void *context, gpu_matrix *out),
+                         void *context, gpu_matrix *out)
+{
+    return by_devices(1 + (int)next_below(DEVICES), call, context, out);
 }
 
 /* The same in one go and in tiles. */
@@ -328,7 +380,7 @@ static void compare(gpu_status (*call)(void *context, gpu_matrix *out),
     gpu_matrix whole = {.storage = NULL}, tiled = {.storage = NULL};
     assert_int_equal(call(context, &whole), GPU_OK);
     gpu_set_tile_bytes((size_t)(8 << next_below(12)));
-    assert_int_equal(by_device(call, context, &tiled), GPU_OK);
+    assert_int_equal(by_any(call, context, &tiled), GPU_OK);
     assert_same(&tiled, &whole);
     gpu_release(&whole);
     gpu_release(&tiled);
@@ -400,7 +452,7 @@ static void maps_in_place(void **state)
         const gpu_matrix *in[] = {&whole};
         assert_int_equal(gpu_map("test", &c.p, in, &whole), GPU_OK);
         gpu_set_tile_bytes((size_t)(8 << next_below(12)));
-        assert_int_equal(by_device(map_call, &c, &c.operands[0]), GPU_OK);
+        assert_int_equal(by_any(map_call, &c, &c.operands[0]), GPU_OK);
         assert_same(&c.operands[0], &whole);
         gpu_release(&whole);
         gpu_release(&c.operands[0]);
@@ -437,7 +489,7 @@ static void compare_reduced(call *c, int count)
     assert_int_equal(reduce_call(c, &whole), GPU_OK);
     memcpy(c->in, in, sizeof in);
     gpu_set_tile_bytes((size_t)(8 << next_below(12)));
-    assert_int_equal(by_device(reduce_call, c, &tiled), GPU_OK);
+    assert_int_equal(by_any(reduce_call, c, &tiled), GPU_OK);
     assert_same(&tiled, &whole);
     release_all(dense, count);
     gpu_release(&whole);
@@ -537,6 +589,7 @@ static void products_in_tiles(void **state)
         int64_t m = any_size(), k = any_size(), cols = any_size();
         /* factors stay, or do not */
         ram.total = n % 3 ? 64 << 20 : n % 2 ? 300 << 10 : 100 << 10;
+        lanes.panel = next_below(2) ? 1 + next_below(20) : 0;
         c.how.alpha = (double)(1 + next_below(3));
         c.has_out = (int)next_below(2);
         c.how.beta = c.has_out ? (double)next_below(3) : 0;
@@ -579,6 +632,173 @@ static void factors_come_once(void **state)
         gpu_release(&tiled);
         release_all(c.operands, 2);
     }
+}
+
+/* --- several devices ------------------------------------------------------ */
+
+static void same_by_all(gpu_status (*run)(void *context, gpu_matrix *out),
+                        void *context)
+{
+    gpu_matrix alone = {.storage = NULL};
+    assert_int_equal(by_device(run, context, &alone), GPU_OK);
+    for (int count = 2; count <= DEVICES; count++) {
+        gpu_matrix together = {.storage = NULL};
+        for (int i = 0; i < DEVICES; i++)
+            sets[i].given[GPU_LANE_WORK] = sets[i].done[GPU_LANE_WORK] = 0;
+        assert_int_equal(by_devices(count, run, context, &together), GPU_OK);
+        assert_same(&together, &alone);
+        for (int i = 0; i < DEVICES; i++) /* all of them had something to do */
+            assert_true((sets[i].given[GPU_LANE_WORK] > 0) == (i < count));
+        gpu_release(&together);
+    }
+    gpu_release(&alone);
+}
+
+/* Of sums that are not exact, cut along the inner dimension, too. */
+static void products_together(void **state)
+{
+    static const struct {
+        size_t memory;
+        int64_t m, k, n;
+    } cases[] = {{64 << 20, 129, 64, 129}, {64 << 20, 9, 64, 700},
+                 {64 << 20, 700, 64, 9},   {240 << 10, 129, 64, 129},
+                 {240 << 10, 65, 64, 400}, {100 << 10, 129, 600, 129},
+                 {100 << 10, 63, 1400, 40}};
+    (void)state;
+    for (int n = 0; n < 60; n++) {
+        size_t i = (size_t)n % (sizeof cases / sizeof *cases);
+        gpu_dtype t = n % 2 ? GPU_F32 : GPU_F64;
+        call c = {.how = {.alpha = 1.5}, .type = t, .has_out = n % 3 == 0};
+        c.how.beta = c.has_out ? 0.5 : 0;
+        c.operands[0] = operand(t, cases[i].m, cases[i].k, n % 3);
+        c.operands[1] = operand(t, cases[i].k, cases[i].n, n / 3 % 3);
+        c.operands[2] = operand(t, cases[i].m, cases[i].n, n / 9 % 3);
+        for (int j = 0; j < 3; j++)
+            c.in[j] = &c.operands[j];
+        ram.total = ram.used + cases[i].memory;
+        lanes.panel = n % 2 ? 7 : 0;
+        gpu_set_tile_bytes(1024);
+        same_by_all(product_call, &c);
+        release_all(c.operands, 3);
+    }
+}
+
+static void others_together(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 30; n++) {
+        call c = {.axis = n % 3};
+        c.operands[0] = operand(n % 2 ? GPU_F32 : GPU_F64, 100, 130, n % 3);
+        c.in[0] = &c.operands[0];
+        gpu_program_start(&c.p, 1);
+        gpu_program_add(&c.p, GPU_OP_square, 0, 0, 0);
+        gpu_set_tile_bytes(1024);
+        gpu_set_blocks(1000, 500);
+        same_by_all(map_call, &c);
+        c.p.reduction = n % 2 ? GPU_REDUCE_sum : GPU_REDUCE_argmax;
+        same_by_all(reduce_call, &c);
+        release_all(c.operands, 1);
+    }
+}
+
+static void make_product(call *c)
+{
+    *c = (call){.how = {.alpha = 1}, .type = GPU_F32};
+    for (int i = 0; i < 2; i++) {
+        c->operands[i] = integers(GPU_F32, 100, 100);
+        c->in[i] = &c->operands[i];
+    }
+    lanes.panel = 9;
+    gpu_set_tile_bytes(1024);
+}
+
+static gpu_status by_all(call *c, gpu_matrix *out)
+{
+    return by_devices(DEVICES, product_call, c, out);
+}
+
+/* At any of their copies one of them fails, or all are interrupted: one error,
+ * all memory is back, and they go on. */
+static void one_of_them_fails(void **state)
+{
+    (void)state;
+    call c;
+    gpu_matrix whole = {.storage = NULL}, out = whole;
+    make_product(&c);
+    assert_int_equal(by_device(product_call, &c, &whole), GPU_OK);
+    for (int at = 1; at < 60; at += 2) {
+        int is_stopped = at / 2 % 2;
+        lanes.brought = 0;
+        lanes.fails_in = is_stopped ? 0 : at;
+        lanes.stops_after = is_stopped ? at : 0;
+        assert_int_equal(by_all(&c, &out),
+                         is_stopped ? GPU_INTERRUPTED : GPU_INTERNAL);
+        assert_string_equal(gpu_message(),
+                            is_stopped ? "interrupted" : "a device that fails");
+        gpu_clear_interrupt();
+        lanes.fails_in = lanes.stops_after = 0;
+        assert_null(out.storage);
+        for (int i = 0; i < DEVICES; i++)
+            assert_int_equal(gpu_device_live(devices[i]), 0);
+        assert_int_equal(by_all(&c, &out), GPU_OK);
+        assert_same(&out, &whole);
+        gpu_release(&out);
+    }
+    gpu_release(&whole);
+    release_all(c.operands, 2);
+}
+
+static void finalisers_of_all(void)
+{
+    call c;
+    gpu_matrix out = {.storage = NULL};
+    int64_t panel = lanes.panel;
+    lanes.breaks_in = 0;
+    make_product(&c);
+    assert_int_equal(by_all(&c, &out), GPU_OK);
+    gpu_release(&out);
+    release_all(c.operands, 2);
+    lanes.panel = panel;
+}
+
+/* What finalisers have them do in the midst of it is done apart. */
+static void all_of_them_twice(void **state)
+{
+    (void)state;
+    call c;
+    gpu_matrix whole = {.storage = NULL}, out = whole;
+    make_product(&c);
+    assert_int_equal(by_device(product_call, &c, &whole), GPU_OK);
+    lanes.finalisers = finalisers_of_all;
+    for (int at = 2; at < 60; at += 3) {
+        lanes.brought = 0;
+        lanes.breaks_in = at;
+        assert_int_equal(by_all(&c, &out), GPU_OK);
+        assert_int_equal(lanes.breaks_in, 0);
+        assert_same(&out, &whole);
+        gpu_release(&out);
+    }
+    gpu_release(&whole);
+    release_all(c.operands, 2);
+}
+
+/* A device without memory is told of by its name. */
+static void one_has_no_memory(void **state)
+{
+    (void)state;
+    call c;
+    gpu_matrix out = {.storage = NULL};
+    make_product(&c);
+    for (int i = 0; i < DEVICES; i++) {
+        lanes.refuses = &sets[i];
+        assert_int_equal(by_all(&c, &out), GPU_MEMORY);
+        assert_non_null(strstr(gpu_message(), "out of memory on fake:"));
+        assert_non_null(strstr(gpu_message(), gpu_device_name(devices[i])));
+        lanes.refuses = NULL;
+        assert_int_equal(by_all(&c, &out), GPU_OK);
+        gpu_release(&out);
+    }
+    release_all(c.operands, 2);
 }
 
 /* --- what stops it -------------------------------------------------------- */
@@ -880,6 +1100,11 @@ int main(void)
         ON_LAZY(products_and_variances),
         ON_LAZY(products_in_tiles),
         ON_LAZY(factors_come_once),
+        ON_LAZY(products_together),
+        ON_LAZY(others_together),
+        ON_LAZY(one_of_them_fails),
+        ON_LAZY(all_of_them_twice),
+        ON_LAZY(one_has_no_memory),
         ON_LAZY(an_interrupt_between_tiles),
         ON_LAZY(another_run_between_tiles),
         ON_LAZY(little_memory),

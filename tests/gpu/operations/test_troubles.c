@@ -76,7 +76,7 @@ static void any_product(void)
 {
     gpu_matrix a = any_view(), b = any_view(), c = {.storage = NULL};
     double beta = 0, sum[4][4];
-    gpu_random r = {GPU_INTEGER, 3, next_bits(), -8, 8};
+    gpu_random r = {GPU_INTEGER, 3, next_bits(), -8, 8, 0};
     int is_given = next_below(3) == 0;
     if (is_given) {
         c = any_view();

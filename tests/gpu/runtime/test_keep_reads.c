@@ -100,7 +100,7 @@ static void read_sparse(const gpu_matrix *a, const gpu_matrix *part)
 static void read_refused(const gpu_matrix *a, const gpu_matrix *part)
 {
     gpu_matrix to = *a, row = matrix(1, 2);
-    gpu_random r = {GPU_UNIFORM, 1, 1, 2, 1};
+    gpu_random r = {GPU_UNIFORM, 1, 1, 2, 1, 0};
     int64_t far = 99;
     assert_int_equal(gpu_set(&to, 6, 0, 1), GPU_RANGE);
     assert_int_equal(gpu_copy(part, &to), GPU_SHAPE);

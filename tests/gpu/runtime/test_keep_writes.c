@@ -106,7 +106,7 @@ static void write_expand(gpu_matrix *v)
 
 static void write_random(gpu_matrix *v)
 {
-    gpu_random r = {GPU_INTEGER, 1, 2, -8, 8};
+    gpu_random r = {GPU_INTEGER, 1, 2, -8, 8, 0};
     assert_int_equal(gpu_fill_random(v, &r), GPU_OK);
 }
 

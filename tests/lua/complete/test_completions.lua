@@ -85,11 +85,18 @@ local calls = {
     plot = function() plot(v, wrong) end,
     subplot = function() subplot({plot(v)}, wrong) end,
     experiment = function() experiment(wrong) end,
+    pool = function() pool(wrong) end,
+    dzeros = function() dzeros(1, 1, wrong) end,
+    deye = function() deye(1, 1, wrong) end,
+    dload = function() dload("/nowhere/f.npy", wrong) end,
+    drand = function() drand(1, 1, wrong) end,
+    drandn = function() drandn(1, 1, wrong) end,
+    spread = function() spread(A, wrong) end,
 }
 
 for name, call in pairs(calls) do
     TestOptions["test_" .. name] = function()
-        local start = name == "experiment" and "{" or
+        local start = (name == "experiment" or name == "pool") and "{" or
             name == "rosser" and "({" or name == "subplot" and
             "({plot(v)}, {" or "(A, {"
         lu.assertEquals(offered(name .. start), accepted(name, call))
@@ -433,14 +440,15 @@ function TestEffects:test_any_text()
     lu.assertEquals(offered("linsp"), "linspace")
 end
 
+-- All in the processor's time, which what else runs does not lengthen.
 TestTime = {}
 
 local function fastest(line)
     local best = math.huge
     for _ = 1, 20 do
-        local start = clock()
+        local start = os.clock()
         completions(line)
-        best = math.min(best, clock() - start)
+        best = math.min(best, os.clock() - start)
     end
     return best
 end
@@ -461,9 +469,9 @@ function TestTime:test_a_megabyte()
     for _, part in ipairs{"a + ", "(", "f(", "f{", "x.", "[1]", "local a = 1; ", "'", "a, ",
         "a=1, "} do
         local line = "matmul(A, {" .. part:rep(1000000 // #part)
-        local start = clock()
+        local start = os.clock()
         completions(line)
-        lu.assertTrue(clock() - start < 2, part)
+        lu.assertTrue(os.clock() - start < 2, part)
     end
 end
 

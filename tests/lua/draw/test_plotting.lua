@@ -397,6 +397,18 @@ function TestKinds:test_grids()
     for line in tostring(subplot({a, b}, {width = 30})):gmatch "[^\n]+" do
         lu.assertTrue(utf8.len(line) <= 30, line)
     end
+    -- and a picture is as wide as all of them need to be
+    local image = imshow(eye(6))
+    local function size_of(chart)
+        local path = os.tmpname() .. ".svg"
+        save(chart, path)
+        local text = io.open(path):read "a"
+        os.remove(path)
+        return text:match 'viewBox="0 0 (%d+) '
+    end
+    lu.assertEquals(size_of(subplot{a, b}), "680")
+    lu.assertEquals(size_of(subplot{a, b, a, image}), "1120")
+    lu.assertEquals(size_of(subplot({a, b, a, image}, {size = {700, 300}})), "700")
     raises(function() subplot{} end, "subplot: there is no chart")
     raises(function() subplot{{a, 3}} end,
         "subplot: place 2 of row 1 is 3, expected a chart")

@@ -15,7 +15,7 @@ $ENV{ASAN_OPTIONS} = join ':', grep { $_ } $ENV{ASAN_OPTIONS}, 'verify_asan_link
 sub refuses
 {
     my ($command, $expected, $what) = @_;
-    my ($code, $out, $err) = run_shell("exec timeout 20 $command");
+    my ($code, $out, $err) = run_shell("exec timeout 60 $command");
     is($code, 1, "$what: exit code");
     like($err, $expected, $what);
 }
@@ -37,7 +37,7 @@ for my $kind ('fifo', '/dev/zero') {
         write_file("runs/plain/$name", $whole);
     }
     $make->($_) for 'runs/plain/j-x-1.jsonl', 'runs/plain/claims/w-x', 'a.csv', 'a.npy', 'a.lum';
-    my ($code, $out) = run_shell('timeout 20 $lumat plain.lua');
+    my ($code, $out) = run_shell('timeout 60 $lumat plain.lua');
     is("$code$out", '0' . result(), "$kind: what is no journal is none");
     refuses(q($lumat -e 'load "a.csv"'), qr/load: cannot read 'a.csv': $irregular/, "$kind: load");
     refuses(q($lumat -e 'load "a.npy"'), qr/load: cannot read 'a.npy': $irregular/, "$kind: load");
@@ -48,9 +48,9 @@ for my $kind ('fifo', '/dev/zero') {
 # What is read once is no file to be read again: a script out of a pipe.
 mkfifo('script', 0600);
 run_shell('cp plain.lua piped.lua; sed -i s/plain/piped/ piped.lua');
-my ($code, $out, $err) = run_shell('cat piped.lua >script & timeout 20 $lumat script');
+my ($code, $out, $err) = run_shell('cat piped.lua >script & timeout 60 $lumat script');
 is("$code$out$err", '0' . result(), 'an experiment of a script out of a pipe');
-($code, $out, $err) = run_shell(q(timeout 20 $lumat <(echo 'print(1)')));
+($code, $out, $err) = run_shell(q(timeout 60 $lumat <(echo 'print(1)')));
 is("$code$out$err", "01\n", 'a script out of a pipe');
 
 # --- disks that fail -----------------------------------------------------------------------------------------------

@@ -83,16 +83,17 @@ SKIP: {
 }
 
 # --- moved and removed -------------------------------------------------------------
-my $marked = 'io.open("marks/" .. p.n, "w"):close() sleep(0.1)';
+# Its third point waits until the deed is done, so that two were measured before it.
+my $marked = 'io.open("marks/" .. p.n, "w"):close() while p.n == 3 and not os.rename("done", "done") do sleep(0.01) end';
 mkdir 'marks';
 for (['moved', 'mv runs/moved elsewhere', '', qr{cannot write in runs/moved: the folder was removed, or moved; \d points? in its journals (is|are) safe}],
      ['removed', 'rm -rf runs/removed; sleep 0.1; rm -rf runs/removed', '', qr{runs/removed(: | is gone: )(the folder was removed|No such file)}],
-     ['scattered', 'rm -rf runs/scattered; sleep 0.1; rm -rf runs/scattered', 'workers = 2', qr{the run directory runs/scattered is gone}],
+     ['scattered', 'rm -rf runs/scattered; sleep 0.1; rm -rf runs/scattered', 'workers = 2', qr{(the run directory runs/scattered is gone|cannot read runs/scattered/j-\S+): No such file}],
      ['unclaimed', 'rm -rf runs/unclaimed/claims', '', qr{cannot write in runs/unclaimed: the folder claims in it was removed; \d points? in}]) {
     my ($name, $deed, $workers, $expected) = @$_;
     script($name, $marked, $workers);
-    my ($code, $out, $err) = run_shell("rm -f marks/*; (for i in \$(seq 500); do [ -z \"\$(ls marks)\" ] || break; sleep 0.02; done; "
-            . "sleep 0.15; $deed) & \$lumat $name.lua; code=\$?; wait; exit \$code");
+    my ($code, $out, $err) = run_shell("rm -f marks/* done; (for i in \$(seq 1500); do [ ! -e marks/3 ] || break; sleep 0.02; done; "
+            . "$deed; touch done) & \$lumat $name.lua; code=\$?; wait; exit \$code");
     is($code, 1, "$name: an error");
     like($err, $expected, "$name: told");
     ($code, $out, $err) = run_shell("[ ! -d elsewhere ] || mv elsewhere runs/$name; \$lumat $name.lua");

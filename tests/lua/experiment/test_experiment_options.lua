@@ -228,6 +228,17 @@ function run.quiet()
     ran({}, {quiet = false})
     lu.assertStrContains(told(), "a: 6 of 6 points done in 0:0")
 end
+function run.launcher()
+    raises(function() ran({}, {launcher = "srun"}) end, "takes workers")
+    raises(function() ran({}, {launcher = "srun", workers = 1}) end,
+        "processes could share")
+end
+function run.slurm()
+    raises(function() ran({}, {slurm = {time = 1}}) end, "is for launcher")
+    raises(function()
+        ran({}, {launcher = "srun", workers = 2, slurm = {output = "a"}})
+    end, "slurm.output is settled")
+end
 function run.stale()
     for way, count in pairs{drop = 6, keep = 0} do
         local dir = new_dir()

@@ -70,7 +70,7 @@ function TestMeasure:test_when_sampling_stops()
         repeat until clock() > stop
         return noisy()
     end, stop = {seconds = 0.05, most = 1e6}}
-    lu.assertTrue(clock() - start < 2)
+    lu.assertTrue(clock() - start < 20)
 end
 
 function TestMeasure:test_first_run_is_no_sample()

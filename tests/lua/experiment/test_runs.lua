@@ -473,17 +473,17 @@ function TestJournal:test_json()
     end
 end
 
--- Milliseconds a point costs beside its measure and the disk: in memory,
--- where there is a folder for that.
+-- Milliseconds of computing a point costs beside its measure and the disk: in
+-- memory, where there is a folder for that.
 local function cost_of_a_point()
     local best = math.huge
     for i = 1, 3 do
         local dir = journal.is_writable("/dev/shm") and
             "/dev/shm/lumat" .. root:gsub("/", "-") .. i or new_dir()
         local _, run = counting(dir, {axes = {n = experiment.range(1, 500)}})
-        local start = clock()
+        local start = os.clock()
         run()
-        best = math.min(best, (clock() - start) / 500 * 1e3)
+        best = math.min(best, (os.clock() - start) / 500 * 1e3)
         os.execute("rm -rf '" .. dir .. "'")
     end
     return best
@@ -513,9 +513,9 @@ function TestJournal:test_time()
     fill(e, dir)
     local best = math.huge
     for _ = 1, 3 do
-        local start = clock()
+        local start = os.clock()
         local opened = experiment.open(dir)
-        best = math.min(best, clock() - start)
+        best = math.min(best, os.clock() - start)
         lu.assertEquals(#opened:results(), 10000)
     end
     lu.assertEquals(#e:results(), 10000)

@@ -63,7 +63,11 @@ local is_kind = {
     picture = is "string",
 }
 
+is_kind.factors = is "table"
 is_kind.frame = function(x) return getmetatable(x) == "frame" end
+is_kind.distributed = function(x)
+    return getmetatable(x) == "distributed matrix"
+end
 
 local nowhere = os.tmpname()
 os.remove(nowhere)
@@ -87,6 +91,7 @@ local some = {
     ["function"] = function() return function() return 1 end end,
     ["false"] = function() return false end,
     frame = function() return frame{a = {1, 2}} end,
+    factors = function() return qr(eye(2)) end,
     device = function() return "cpu" end,
     kernel = function() return "reference" end,
     operation = function() return "dot" end, topic = function() return "sum" end,

@@ -145,7 +145,10 @@ local function hypot(x, y)
     return x * math.sqrt(1 + (y / x) * (y / x)) / small
 end
 
-local function sign_bit(x) return string.pack(">d", x):byte() >= 128 end
+-- Of NaN as if it were positive, whatever its bits are.
+local function sign_bit(x)
+    return x == x and string.pack(">d", x):byte() >= 128
+end
 
 local function copysign(x, y)
     return sign_bit(x) == sign_bit(y) and x or -x

@@ -223,13 +223,17 @@ residuals.checks = names_of(checks)
 -- are better for it, but residuals are those of the balanced one.
 local is_balanced = {graded = true, ["gallery forsythe"] = true}
 
--- Calls tell(ratio) of what is 30 or more, for a check of n x n of a kind.
+-- Calls tell(ratio) of what is 30 or more, for a check of n x n of a kind; gives
+-- the largest ratio.
 function residuals.judge(check, kind, n, dtype, tell)
-    if check == "eig" and is_balanced[kind] then return end
+    local largest = 0
+    if check == "eig" and is_balanced[kind] then return largest end
     local A = matrix(kind, n, dtype)
     for _, r in ipairs{checks[check](A, wide(A), n)} do
         if not (r < 30) then tell(r) end
+        largest = math.max(largest, r)
     end
+    return largest
 end
 
 return residuals

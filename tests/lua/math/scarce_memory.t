@@ -62,6 +62,29 @@ local work = {
     function() return det(A) end,
     function() return rcond(well) end,
 }
+-- Sparse systems, whose libraries are loaded before.
+local wide_how = {dtype = "f64"}
+local S = sprand(60, 60, 0.1, wide_how) + 10 * speye(60, wide_how)
+local P, b = S + S.T, ones(60, wide_how)
+local places = randperm(60)
+local sparse_work = {
+    function() return solve(S, b) end,
+    function() return chol(P):solve(b) end,
+    function() return qr(S):solve(b) end,
+    function() return solve(S:c128(), b) end,
+    function() return S:clone().T * b end,
+    function() return full(S[{places, places}]) end,
+}
+for _, f in ipairs(sparse_work) do
+    f()
+    work[#work + 1] = f
+end
+-- Where CHOLMOD, which orders for SPQR as well, lacks memory for one order it
+-- takes another.
+local function is_same(f, x, y)
+    local may_differ = f == sparse_work[2] or f == sparse_work[3]
+    return x == y or (may_differ and norm(x - y) < 1e-12 * norm(y))
+end
 local points = 0
 for i, f in ipairs(work) do
     local n, refused, before = 0, true, nil
@@ -73,7 +96,7 @@ for i, f in ipairs(work) do
         refused = os.getenv "REFUSED"
         assert(ok or tostring(value):find "memory", value)
         local again = f()
-        assert(not ok or value == again, "differs: " .. i)
+        assert(not ok or is_same(f, value, again), "differs: " .. i)
         assert(before == nil or before == again, "differs later: " .. i)
         before = again
     end
@@ -166,7 +189,7 @@ print(pcall(solve, mat{{1, im}, {-im, 1}}, vec{1, 2}))
 local _, why = pcall(function() return svd(eye(2) * im).S end)
 print((why:gsub("^.-: (.*);.*", "%1")))
 LUA
-    is $out, "false\tsolve: the matrix is singular (pivot 2 is zero)\n"
+    is $out, "false\tsolve: the matrix is singular (pivot 2 is zero); lstsq(A, b) finds the shortest x of those that come nearest\n"
         . "factor: BLAS cannot be used: it lacks functions of CBLAS\n", 'systems without a library';
 }
 

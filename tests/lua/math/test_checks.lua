@@ -113,7 +113,7 @@ function TestRefusals:test_types_of_kernels()
     local A = eye(3, {dtype = "f64"})
     local text = tostring(kernels(A, A)):gsub("%s+", " ")
     for _, k in ipairs(kernel_list()) do
-        lu.assertTrue(k.f32 or k.f64, k.name)
+        lu.assertTrue(k.f32 or k.f64 or k.c64, k.name)
         if k.operation == "matmul" and k.available and not k.f64 then
             lu.assertStrContains(text, k.idea .. " (not f64)")
         end

@@ -93,7 +93,7 @@ function TestNumbers:test_equality_is_all_the_order_there_is()
     t.raises(function() lt(im, 1) end, "lt: complex numbers have no order")
     t.raises(function() maximum(im, 1) end, "maximum: complex")
     t.raises(function() floor(im) end, "floor: is of real numbers")
-    t.raises(function() round(im, 2) end, "round: is of real")
+    lu.assertTrue(round(1.26 * im, 1) == 1.3 * im)
 end
 
 function TestNumbers:test_texts()
@@ -160,7 +160,7 @@ function TestMaking:test_what_is_refused()
     t.raises(function() add(A, Z, {out = A}) end, "complex")
     t.raises(function() A[vec{1, 2}] = Z end, "complex")
     for _, f in ipairs{"sort", "argmax", "max", "median", "floor", "erf",
-        "sparse", "hist", "cumprod"} do
+        "sparse", "hist", "cummax"} do
         if _G[f] then
             t.raises(function() return _G[f](Z, Z) end)
         end
@@ -402,6 +402,75 @@ function TestPlaces:test_writing()
     end
 end
 
+function TestPlaces:test_verify_looks_at_the_product_of_the_parts()
+    local A, B = randn(5, 7, {seed = 1, dtype = "c64"}), randn(7, 3, {seed = 2})
+    local told = verify(A * B, A, B)
+    lu.assertTrue(told.accept and told.ratio > 0)
+    lu.assertTrue(verify(B.T * A.H, B.T, A.H).accept)
+    local wrong = A * B
+    wrong[{2, 1}] = wrong(2, 1) + 1e-3 * im
+    lu.assertTrue(not verify(wrong, A, B).accept)
+    t.raises(function() return verify(A * B[{{}, 1}], A, B[{{}, 1}]) end,
+        "v:row()")
+end
+
+-- Running products, as many lines side by side as there are, of every layout.
+function TestPlaces:test_running_products()
+    for _, dtype in ipairs{"c64", "c128"} do
+        local tolerance = 1e3 * t.unit[dtype]
+        for _, shape in ipairs{{1, 1}, {3, 2}, {7, 70}, {300, 3}, {2, 1000}} do
+            local m, n = shape[1], shape[2]
+            local A = exp(complex(0, randn(m, n, {seed = 3, dtype = "f64"})))
+            A = A[dtype](A)
+            local views = {A, A.T:clone().T, A.H, conj(A),
+                hcat(A, A)[{{}, {n, 2 * n - 1}}]}
+            for _, B in ipairs(views) do
+                for axis = 1, 2 do
+                    local lines = axis == 1 and B or B.T
+                    local product = cumprod(B, axis)
+                    product = axis == 1 and product or product.T
+                    lu.assertEquals(product.dtype, dtype)
+                    local so_far = ones(lines.cols, {dtype = dtype})
+                    for i = 1, lines.rows do
+                        so_far = so_far % lines[i]
+                        lu.assertTrue(norm(product[i] - so_far, "inf") <
+                            tolerance)
+                    end
+                end
+            end
+        end
+    end
+    -- in f64, one after the other: nothing leaves the range that comes back
+    local wide = vec({1e-300, complex(0, 1e300), complex(0, 1e300), 1e-300},
+        {dtype = "c128"})
+    lu.assertTrue(close(cumprod(wide), vec({1e-300, im, -1e300, -1},
+        {dtype = "c128"})))
+    lu.assertTrue(cumprod(vec{1e30 * im, 1e30 * im, 1e-30 + 0 * im})[-1].real ==
+        cumprod(vec{-1e30, 1e30, 1e-30})[-1])
+    lu.assertEquals(cumprod(zeros(0, 3, {dtype = "c64"})).shape, {0, 3})
+    t.raises(function() return cumprod(vec{im}, 2) end, "no axis 2")
+    t.raises(function() return cummax(vec{im}) end, "no order")
+end
+
+-- Truth is what is not 0, and both parts are rounded.
+function TestPlaces:test_masks_and_rounding()
+    local A = mat{{0 * im, im}, {2, 0}}
+    lu.assertTrue(A:bool() == mat{{false, true}, {true, false}})
+    lu.assertTrue(cumany(A) == mat{{false, true}, {true, true}})
+    lu.assertTrue(cumany(A.H, 2) == mat{{false, true}, {true, true}})
+    lu.assertTrue(cumall(A, 2) == mat{{false, false}, {true, false}})
+    local B = mat{{complex(1.26, -2.75), complex(-0.5, 2.5)}}
+    lu.assertTrue(round(B) == mat{{complex(1, -3), complex(0, 2)}})
+    lu.assertTrue(round(B.H) == mat{{complex(1, 3)}, {complex(0, -2)}})
+    lu.assertTrue(close(B:c128():round(1), complex(mat{{1.3, -0.5}}:f64(),
+        mat{{-2.8, 2.5}}:f64()), 1e-6))
+    lu.assertTrue(round(complex(1.26, -2.75), 1) == complex(1.3, -2.8))
+    local out = zeros(1, 2, {dtype = "c64"})
+    lu.assertTrue(round(B, {out = out}) == out and out == round(B))
+    lu.assertTrue(B:round_() == out)
+    t.raises(function() return round(B, {out = zeros(1, 2)}) end, "real(A)")
+end
+
 function TestPlaces:test_joining_and_copies()
     local Z, A = mat{{1 + im, 2}}, mat{{5, 6}}
     lu.assertTrue(vcat(A, Z) == mat{{5, 6}, {1 + im, 2 + 0 * im}})
@@ -410,6 +479,7 @@ function TestPlaces:test_joining_and_copies()
     lu.assertTrue(tile(Z, 2, 1) == vcat(Z, Z))
     lu.assertTrue(kron(Z, mat{{im, 1}}) == mat{{-1 + im, 1 + im, 2 * im, 2}})
     lu.assertTrue(cumsum(Z.H, 1) == mat{{1 - im}, {3 - im}})
+    lu.assertTrue(cumprod(Z.H, 1) == mat{{1 - im}, {2 - 2 * im}})
     lu.assertTrue(diag(vec{im, 2}) == mat{{im, 0}, {0, 2}})
     lu.assertTrue(Z:c128():c64() == Z)
     local A = mat{{im, 2}, {3, 4 - im}}
@@ -448,6 +518,11 @@ function TestTotals:test_sums_products_and_means()
         end
     end
     lu.assertTrue(sum(zeros(0, 3, {dtype = "c64"})) == complex(0))
+    -- of c64 in the range of c128, as of f32 in that of f64
+    local large = complex(mat{{1e30, 1e30 * im, 1e-30}})
+    lu.assertTrue(abs(prod(large) / 1e30 - im) < 1e-6)
+    lu.assertTrue(abs(prod(large, 2)(1, 1) / 1e30 - im) < 1e-6)
+    lu.assertTrue(abs(prod(complex(vec{1e30, 1e30, im})) / 1e60 - im) < 1e-6)
     lu.assertTrue(prod(zeros(0, 3, {dtype = "c64"}), 1) ==
         ones(1, 3, {dtype = "c64"}))
 end
@@ -493,6 +568,35 @@ function TestProducts:test_every_layout_and_type()
                 lu.assertTrue(C(i, j) == total)
             end
         end
+    end
+end
+
+-- Whole numbers, so that every order of the sums has the same bits.
+local function whole(m, n, dtype)
+    local A = randint(-9, 9, m, n)
+    if dtype:find "^c" then A = complex(A, randint(-9, 9, m, n)) end
+    return A[dtype](A)
+end
+
+function TestProducts:test_products_of_many_rows()
+    for n, case in ipairs{{"c64", "c64"}, {"c128", "c64"}, {"f32", "c64"},
+        {"f64", "c128"}, {"c64", "f32"}, {"c128", "c128"}} do
+        local A, B = whole(70, 33, case[1]), whole(33, 45, case[2])
+        local v = whole(33, 1, case[2])
+        for how = 1, 5 do
+            local X, Y = how == 2 and A:clone().H.T or A,
+                how == 3 and conj(B).H.T or B
+            X = how == 4 and whole(33, 70, case[1]).H or X
+            Y = how == 5 and v:reshape(33) or Y
+            local C = X * Y
+            local re = real(X):f64() * real(Y):f64() -
+                imag(X):f64() * imag(Y):f64()
+            local rest = real(X):f64() * imag(Y):f64() +
+                imag(X):f64() * real(Y):f64()
+            lu.assertTrue(real(C) == re and imag(C) == rest, n .. " " .. how)
+            lu.assertEquals(C.shape, re.shape)
+        end
+        lu.assertTrue((A * v):reshape(70) == A * v:reshape(33))
     end
 end
 

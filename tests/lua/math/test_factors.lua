@@ -107,6 +107,19 @@ function TestFactors:test_determinants()
         local size, sign = logdet(A)
         near(abs(lu(A):det() / det(A) - 1) + 1, 1, tolerance)
         near(abs(sign * math.exp(size) / det(A) - 1) + 1, 1, tolerance)
+        for F, expected in pairs{[qr(A)] = det(A), [qr(triu(A))] = det(triu(A)),
+            [qr(A, {pivots = true})] = det(A)} do
+            near(abs(F:det() / expected - 1) + 1, 1, tolerance)
+            size, sign = F:logdet()
+            near(abs(sign * math.exp(size) / expected - 1) + 1, 1, tolerance)
+        end
+        if n > 0 then
+            -- which both estimate
+            for _, F in ipairs{qr(A), qr(A, {pivots = true})} do
+                local off = math.log(F:rcond() / rcond(A), 3)
+                lu_.assertIsTrue(math.abs(off) <= 1, off)
+            end
+        end
         local of_S = real(det(S))
         for _, F in ipairs{lu(S), chol(S), eigh(S), ldl(S)} do
             near(abs(F:det() / of_S - 1) + 1, 1, tolerance)
@@ -125,6 +138,191 @@ function TestFactors:test_determinants()
     local A = 1e3 * one(200, "f64")
     near(logdet(A), 200 * math.log(1e3), 1e-9)
     near(chol(A):logdet(), 200 * math.log(1e3), 1e-9)
+end
+
+-- Every square object solves, and has det, logdet and rcond.
+function TestFactors:test_methods_of_all_of_them()
+    each(function(A, _, n, dtype)
+        if n > 50 then return end
+        A = A + n * one(n, dtype)
+        local tolerance = 1000 * (n + 1) * t.unit[dtype]
+        local X, expected, S = random(n, 3, dtype, 8), det(A), A + A.H
+        local function look(F, A, expected)
+            local name, size, sign = tostring(F), F:logdet()
+            small(A * F:solve(X) - X, nil, 100 * n, name)
+            near(abs(F:det() / expected - 1) + 1, 1, tolerance)
+            near(abs(sign * math.exp(size) / expected - 1) + 1, 1, tolerance)
+            local off = math.log(F:rcond() / rcond(A), n + 2)
+            lu_.assertIsTrue(math.abs(off) <= 1.01, name)
+        end
+        for _, make in ipairs{lu, qr, svd, schur, hess, eig} do
+            look(make(A), A, expected)
+        end
+        for _, make in ipairs{ldl, eigh} do look(make(S), S, det(S)) end
+        if n > 0 then look(svd(-A), -A, det(-A)) end
+        same(svd(A):pinv(), pinv(A))
+    end, true)
+    local tall, none = mat{{3, 0}, {0, 2}, {0, 0}}, zeros(2, 2)
+    near(svd(tall):rcond(), 2 / 3, 1e-6)
+    same(svd(tall):pinv(2.5), pinv(tall, 2.5))
+    lu_.assertEquals({svd(none):rcond(), svd(none):det(), schur(none):det(),
+        eig(none):rcond()}, {0.0, 0.0, 0.0, 0.0})
+    lu_.assertEquals({svd(mat{{0, 1}, {1, 0}}):logdet()}, {0.0, -1})
+    local size, sign = eig(mat{{0, 2}, {2, 0}}):logdet()
+    near(size, math.log(4), 1e-6)
+    lu_.assertEquals(sign, -1)
+    local A, B = mat{{2, 1}, {0, 3}}, mat{{1, 0}, {1, 1}}
+    equals(eig(A, B):solve(vec{3, 3}), {1, 1})
+    near(eigh(mat{{2, 1}, {1, 2}}, mat{{100, 0}, {0, 1}}):rcond(), 1 / 3, 1e-6)
+    lu_.assertEquals({eig(A, B):logdet()}, {logdet(A)})
+    raises(function() return svd(tall):det() end, "square", "3x2")
+    raises(function() return svd(tall):logdet() end, "square", "3x2")
+    for _, make in ipairs{schur, hess, eig} do
+        raises(function() return make(none):solve(vec{1, 2}) end, "singular",
+            "lstsq")
+        raises(function() return make(none):solve(vec{1}) end, "2 rows",
+            "vector 1")
+    end
+end
+
+-- What f32 has no room for f64 may have, and what leaves the range on the way
+-- comes back.
+function TestFactors:test_determinants_stay_in_range()
+    local function of_size(A, expected, is_spread) -- which no values survive
+        for name, F in pairs{lu = lu(A), ldl = ldl(A), chol = chol(A),
+            eig = not is_spread and eig(A) or nil,
+            eigh = not is_spread and eigh(A) or nil} do
+            lu_.assertIsTrue(abs(F:det() / expected - 1) < 1e-5,
+                name .. ": " .. tostring(F:det()))
+        end
+    end
+    of_size(eye(3) * 1e20, 1e60)
+    of_size(eye(3) * 1e-20, 1e-60)
+    of_size(complex(eye(3) * 1e20), 1e60)
+    of_size(complex(eye(5) * 1e-20), 1e-100)
+    of_size(diag(vec({1e200, 1e200, 1e-300, 1e-50}, {dtype = "f64"})), 1e50,
+        true)
+    of_size(diag(complex(vec({1e-200, 1e-200, 1e250}, {dtype = "f64"}))), 1e-150,
+        true)
+    local Z = eye(2, {dtype = "c64"}) * (1e30 * im)
+    lu_.assertIsTrue(abs(lu(Z):det() / det(Z) - 1) < 1e-6)
+    near(lu(eye(2) * 3):logdet(), 2 * math.log(3), 1e-15)
+    near(chol(eye(2) * 3):logdet(), 2 * math.log(3), 1e-6)
+    lu_.assertEquals(lu(diag(vec{1e30, 1e30, 0})):det(), 0.0)
+    lu_.assertEquals({qr(ones(3, 3) * 0):det(), qr(zeros(2, 2)):rcond(),
+        qr(zeros(0, 0)):det(), qr(zeros(0, 0)):rcond()}, {0.0, 0.0, 1.0, 1.0})
+    raises(function() return qr(ones(3, 2)):det() end, "square", "3x2")
+    lu_.assertEquals(lu(eye(40, {dtype = "f64"}) * 1e300):det(), math.huge)
+end
+
+-- verify(F) is what residual() here is, and says where that is 30 or more.
+function TestFactors:test_verify()
+    each(function(A, m, n)
+        local L, U, p = lu(A):unpack()
+        local told = verify(lu(A))
+        lu_.assertIsTrue(told.accept)
+        if m == 0 or n == 0 then return end
+        local by = math.max(m, n) * t.unit[A.dtype] / 2 * norm(wide(A), 1)
+        local off = norm(wide(L) * wide(U) - wide(A)[p], 1)
+        lu_.assertIsTrue(math.abs(told.ratio - off / by) <= 1e-6 * off / by)
+        for _, F in ipairs{qr(A), qr(A, {pivots = true}), svd(A, {full = true})} do
+            told = verify(F)
+            lu_.assertIsTrue(told.accept, tostring(told))
+        end
+        if m ~= n or n > 50 then return end
+        local S, B = A + A.H, A * A.H + one(n, A.dtype)
+        B = (B + B.H) / 2
+        for _, F in ipairs{eig(A), schur(A), hess(A), ldl(S), eigh(S), chol(B),
+            eigh(S, B), eig(A, B)} do
+            told = verify(F)
+            lu_.assertIsTrue(told.accept, tostring(F) .. ": " .. tostring(told))
+        end
+    end)
+    lu_.assertStrContains(tostring(verify(lu(eye(2)))),
+        "Accept: |L U - A[p]| is 0 n eps |A|")
+    lu_.assertStrContains(tostring(verify(qr(eye(2)))), "|Q.H Q - I| is 0 n eps")
+    -- LAPACK balances it first
+    local graded = verify(eig(gallery("forsythe", 30, {dtype = "f64"})))
+    lu_.assertIsTrue(not graded.accept and graded.ratio > 30)
+    lu_.assertStrContains(tostring(graded), "FAILS, 30 or more: |A V - V D| is ")
+    raises(function() return verify{} end, "a factorisation", "lu(A)")
+    raises(function() return verify(lu(sparse(eye(3)))) end, "dense")
+    raises(function() return verify(eye(2)) end, "A is missing", "verify(F)")
+end
+
+-- On a CPU there is one way, on a GPU every kernel that does the type.
+function TestFactors:test_race()
+    local A = random(40, 40, "f32", 1)
+    local B = A * A.T + one(40, "f32")
+    for name, M in pairs{lu = A, qr = A:f64(), chol = (B + B.T) / 2} do
+        local rows = race(M, name, {seconds = 0.01})
+        lu_.assertIsTrue(#rows >= 1)
+        lu_.assertIsTrue(rows[1].accept and rows[1].error < 30)
+        lu_.assertIsTrue(rows[1].time > 0 and rows[1].gflops > 0)
+        lu_.assertEquals(rows[1].operation, name)
+        lu_.assertStrContains(tostring(rows), name .. " 40x40")
+        lu_.assertStrContains(tostring(rows), "residual")
+    end
+    lu_.assertStrContains(tostring(race(A, "chol")), "cannot: the matrix is not")
+    raises(function() return race(A, "svd") end, '"svd"', '"lu", "chol" or "qr"')
+    if t.device == "cpu" then
+        raises(function() return kernels "lu" end, "lu has no choice of kernels")
+        raises(function() return lu(A, {kernel = "cusolver"}).L end,
+            "where there is no choice; leave kernel out")
+    end
+end
+
+-- Pivots that are no normal numbers have no reciprocals.
+function TestFactors:test_lu_of_the_smallest()
+    local B = vcat(random(5, 5, "f64", 1), random(3, 5, "f64", 2))
+    for _, dtype in ipairs(all_types) do
+        local is_f32 = t.unit[dtype] == t.unit.f32
+        local A = round(B * 1e4) * 2.0 ^ (is_f32 and -149 or -1074)
+        if dtype:find "c" then A = complex(A, A) end
+        for _, M in ipairs{A[dtype](A), A[dtype](A).H} do
+            local L, U, p = lu(M):unpack()
+            lu_.assertIsTrue(L:isfinite():all())
+            lu_.assertIsTrue(L:abs():max() < 1.5)
+            -- in units of the smallest number, of which U's are whole
+            local up = is_f32 and 2.0 ^ 149 or 2.0 ^ 500
+            local more = is_f32 and 1 or 2.0 ^ 574
+            local off = (wide(L) * (wide(U) * up * more) -
+                wide(M)[p] * up * more):abs():max()
+            lu_.assertIsTrue(off < 8, off)
+        end
+    end
+    near(lu(mat{{0, 2}, {3, 0}} * 2.0 ^ -140):logdet() / math.log(2),
+        math.log(6, 2) - 280, 1e-4)
+end
+
+-- The inverse of these leaves the range, their condition does not.
+function TestFactors:test_rcond_at_the_ends_of_the_range()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local least = dtype == "f32" and 2.0 ^ -149 or 2.0 ^ -1074
+        local A = mat({{least, 0}, {0, least}}, {dtype = dtype, device = "cpu"})
+        lu_.assertEquals(lu(A):rcond(), 1.0, dtype)
+    end
+    for _, dtype in ipairs(all_types) do
+        local is_f32 = t.unit[dtype] == t.unit.f32
+        local A = random(6, 6, dtype, 3)
+        local S = A * A.H + one(6, dtype)
+        S = (S + S.H) / 2
+        for _, power in ipairs(is_f32 and {-120, -100, 110} or
+            {-1010, -900, 1000}) do
+            local by = 2.0 ^ (power / 2) -- c64 takes no 2^-126 and less at once
+            local function far(M) return M * by * by end
+            for _, make in ipairs{lu, qr, chol, ldl} do
+                local near_1 = make(S):rcond()
+                local there = make(far(S)):rcond()
+                lu_.assertIsTrue(math.abs(there / near_1 - 1) < 1e-3,
+                    ("%s of %s: %g, %g"):format(dtype, power, there, near_1))
+            end
+            lu_.assertIsTrue(abs(rcond(far(A)) / rcond(A) - 1) < 1e-3)
+            local _, told = solve(far(S), far(ones(6, {dtype = dtype})),
+                {info = true})
+            lu_.assertIsTrue(math.abs(told.rcond / chol(S):rcond() - 1) < 0.9)
+        end
+    end
 end
 
 -- Of sides from which all cores of a CPU share the work.
@@ -153,21 +351,29 @@ function TestFactors:test_large_complex_ones()
     end
 end
 
+local function lu_by_kernel(kernel, m, n, dtype)
+    local A = random(m, n, dtype, n)
+    local what = ("%s %s %dx%d"):format(kernel, dtype, m, n)
+    local L, U, p = lu(A, {kernel = kernel}):unpack()
+    small(L * U - A[p], A, n, what)
+    -- complex pivots are those of the largest |re| + |im|
+    lu_.assertIsTrue(L:abs():max() <= (dtype == "c64" and math.sqrt(2) or 1))
+    same(lu(A, {kernel = kernel}).L, L)
+    A[{{}, n // 2}] = 0 -- the pivot is zero, and what follows is
+    A[{{}, n}] = A[{{}, 1}]
+    L, U, p = lu(A, {kernel = kernel}):unpack()
+    small(L * U - A[p], A, n, "singular " .. what)
+    lu_.assertEquals(abs(U(n // 2, n // 2)), 0)
+end
+
 -- Those of a device; a CPU has none.
 function TestFactors:test_kernels()
     for _, k in ipairs(kernel_list()) do
         for _, n in ipairs{64, 65, 100, 129, 500, 1100} do
             if k.operation == "lu" and k.available then
-                local A = random(n, n, "f32", n)
-                local L, U, p = lu(A, {kernel = k.name}):unpack()
-                small(L * U - A[p], A, n, k.name .. " " .. n)
-                lu_.assertIsTrue(L:abs():max() <= 1)
-                same(lu(A, {kernel = k.name}).L, L)
-                A[{{}, n // 2}] = 0 -- the pivot is zero, and what follows is
-                A[{{}, n}] = A[{{}, 1}]
-                L, U, p = lu(A, {kernel = k.name}):unpack()
-                small(L * U - A[p], A, n, k.name .. " singular " .. n)
-                lu_.assertEquals(U(n // 2, n // 2), 0)
+                for _, dtype in ipairs{"f32", "c64"} do
+                    if k[dtype] then lu_by_kernel(k.name, n, n, dtype) end
+                end
             elseif k.operation == "chol" and k.available then
                 local S = random(n, n, "f32", n)
                 S = S * S.H + n * one(n, "f32")
@@ -192,9 +398,51 @@ function TestFactors:test_kernels()
             end
         end
     end
+    -- taller than wide, of whole blocks of columns; of more rows than 16384 fewer
+    -- columns are done at once
+    for _, k in ipairs(kernel_list()) do
+        if k.operation == "lu" and k.available and k.f32 then
+            for _, shape in ipairs{{96, 64}, {141, 64}, {1700, 1088}, {17001, 96},
+                {32768, 160}} do
+                lu_by_kernel(k.name, shape[1], shape[2], "f32")
+            end
+        end
+    end
     raises(function() return lu(eye(3), {kernel = "abacus"}).U end, "lu",
         "abacus")
     raises(function() chol(eye(3), {kernel = "abacus"}) end, "chol", "abacus")
+end
+
+-- Of sizes that are cut into blocks, halves and squares.
+function TestFactors:test_chol_has_zeros_above_the_diagonal()
+    for _, n in ipairs{64, 65, 130, 385, 450} do
+        for _, dtype in ipairs(all_types) do
+            local S = random(n, n, dtype, n)
+            S = S * S.H + n * one(n, dtype)
+            S = (S + S.H) / 2
+            local L = chol(S).L
+            small(L * L.H - S, S, n, "chol of " .. n .. " " .. dtype)
+            lu_.assertIsTrue(triu(L, 1):abs():max() == 0, dtype)
+            lu_.assertIsTrue(real(diag(L)):min() > 0, dtype)
+        end
+    end
+end
+
+-- What rounding leaves of the symmetry of a product is above the diagonal.
+function TestFactors:test_chol_takes_what_is_below_the_diagonal()
+    for _, n in ipairs{3, 150, 400} do
+        for _, dtype in ipairs(all_types) do
+            local S = random(n, n, dtype, n)
+            S = S * S.H + n * one(n, dtype)
+            S = tril(S) + tril(S, -1).H
+            S = S - imag(S) % one(n, S.dtype) * im
+            S = dtype:sub(1, 1) == "f" and real(S) or S
+            local A = S:clone()
+            A[{1, n}] = A[{1, n}] * (1 + 4 * t.unit[dtype])
+            lu_.assertIsFalse(A == S)
+            lu_.assertIsTrue(chol(A).L == chol(S).L, n .. " " .. dtype)
+        end
+    end
 end
 
 function TestFactors:test_chol()
@@ -273,6 +521,12 @@ function TestFactors:test_eigh()
     raises(function() eigh(mat{{1, 2}, {3, 4}}) end, "not symmetric")
     raises(function() eigh(mat{{1, im}, {im, 1}}) end, "not Hermitian", "A.H")
     equals(eigh(mat{{0, -im}, {im, 0}}).values, {-1, 1}, "values", 2)
+    lu_.assertEquals({eigh(mat{{0, -im}, {im, 0}}):rcond(),
+        eigh(diag(vec{-4, 0, 2})):rcond(), eigh(diag(vec{-4, 1, 2})):rcond(),
+        eigh(zeros(2, 2)):rcond(), eigh(zeros(0, 0)):rcond()},
+        {1.0, 0.0, 0.25, 0.0, 1.0})
+    raises(function() return eigh(diag(vec{1, 0})):solve(vec{1, 2}) end,
+        "singular", "eigenvalue", "lstsq")
 end
 
 -- Who writes to a part that he was given changes no factors.
@@ -310,10 +564,21 @@ function TestFactors:test_objects()
         "qr of 3x2 f32, pivoted")
     lu_.assertEquals(type(F), "table")
     raises(function() return F + 1 end, "svd", "F.U, F.S, F.V", "unpack")
+    raises(function() return A * F end, "svd", "F.U, F.S, F.V", "unpack")
+    raises(function() return A - lu(A) end, "lu", "F.L, F.U, F.p", "unpack")
+    raises(function() return sparse(A) * F end, "svd", "F.U, F.S, F.V")
     raises(function() return F.W end, "'W'", "F.S", "rank")
     raises(function() return qr(eye(2)).p end, "'p'")
     raises(function() F.S = 1 end, "cannot be assigned")
     raises(function() return svd(vec{1, 2}) end, "vector 2", "v:col()")
+    local N = mat{{1, 0 / 0}, {0, 1}}
+    for _, name in ipairs{"rank", "cond", "pinv", "null", "orth", "svdvals"} do
+        raises(function() return _G[name](N) end, name .. ": A[{1, 2}] is NaN")
+    end
+    raises(function() return eigh(A, N) end, "eigh: B[{1, 2}] is NaN")
+    raises(function() return eigh(A, mat{{1, 2}, {3, 4}}) end, "B and B.T")
+    raises(function() return eig(A, N) end, "eig: B[{1, 2}] is NaN")
+    raises(function() return lyap(A, N) end, "lyap: Q[{1, 2}] is NaN")
     raises(function() return svd(mat{{1, 0 / 0}}) end, "A[{1, 2}] is NaN")
     raises(function() return lu(mat{{1}, {1 / 0}}) end, "A[{2, 1}] is Inf")
     raises(function()
@@ -324,7 +589,8 @@ function TestFactors:test_objects()
     raises(function() return svd(eye(2), {ful = true}) end, "ful", "full")
     raises(function() return lu(ones(2, 2)):solve(vec{1, 2}) end, "singular",
         "pivot 2")
-    raises(function() return lu(ones(2, 3)):solve(vec{1, 2}) end, "square")
+    raises(function() return lu(ones(2, 3)):solve(vec{1, 2}) end, "square",
+        "lstsq")
     raises(function() return lu(eye(2)):solve(vec{1, 2, 3}) end, "2 rows",
         "vector 3")
     raises(function() return qr(ones(3, 2)):solve(vec{1, 2, 3}) end, "depend",
@@ -399,6 +665,40 @@ function TestOfFactors:test_least_squares()
     end
 end
 
+-- From 256 columns on: without pivots, in f64 refined from f32 factors, unless
+-- the columns are nearly dependent; columns of one size or of many.
+function TestOfFactors:test_large_ones_are_refined()
+    local m, n = 300, 256
+    local U = qr(randn(m, n, {dtype = "f64", seed = 1})).Q
+    local V = qr(randn(n, n, {dtype = "f64", seed = 2})).Q
+    local b = randn(m, 2, {dtype = "f64", seed = 3}) % mat{{1, 1e-30}}
+    local function with(range)
+        return 1e9 * U % logspace(0, -range, n, {dtype = "f64"}):row() * V.T
+    end
+    for range, expected in pairs{[1] = "refinement", [9] = "qr"} do
+        local A = with(range)
+        local x, told = lstsq(A, b, {info = true})
+        lu_.assertEquals({told.method, told.rank}, {expected, n})
+        lu_.assertEquals(told.steps ~= nil, expected == "refinement")
+        for j = 1, 2 do
+            local off = A * x:col(j) - b:col(j)
+            lu_.assertIsTrue((A.T * off):norm() <=
+                1e-15 * 10 ^ range * A:norm() * off:norm())
+        end
+        lu_.assertEquals(select(2, lstsq(A, b, {info = true,
+            method = "direct"})).method, "qr")
+    end
+    local A, x = with(1), randn(n, {dtype = "f64", seed = 4})
+    local y = A * x
+    lu_.assertIsTrue((lstsq(A, y) - x):norm() <= 1e-13 * x:norm())
+    lu_.assertIsTrue((lstsq(A, y, {method = "direct"}) - x):norm() <=
+        1e-13 * x:norm())
+    lu_.assertIsTrue((lstsq(A:f32(), y:f32()) - x):norm() <= 1e-3 * x:norm())
+    lu_.assertIsTrue(cost(function() return lstsq(A, y) end).flops > 0)
+    A["1:2, :"], A[{{}, 7}] = 0, A[{{}, 9}]
+    lu_.assertEquals(select(2, lstsq(A, y, {info = true})).method, "svd")
+end
+
 function TestOfFactors:test_rank_and_spaces()
     for _, dtype in ipairs{"f64", "c128"} do
         local A = random(20, 5, dtype, 1) * random(5, 30, dtype, 2)
@@ -426,6 +726,13 @@ function TestOfFactors:test_conditions_and_norms()
         {4.0, 4.0, 4.0, math.huge})
     lu_.assertEquals({norm(A, 2), norm(A, "nuc")}, {4.0, 5.0})
     lu_.assertEquals({norm(zeros(0, 2), 2), norm(zeros(0, 2), "nuc")}, {0.0, 0.0})
+    for _, p in ipairs{2, "nuc"} do
+        for _, scale in ipairs{1, im} do
+            lu_.assertIsNaN(norm(mat{{1, 2}, {3, 0 / 0}} * scale, p))
+            lu_.assertEquals(norm(mat{{1, 0}, {3, -1 / 0}} % mat{{scale, 1},
+                {1, 1}}, p), math.huge)
+        end
+    end
     lu_.assertIsTrue(cond(mat{{1, 2}, {2, 4}}) > 1e6)
     near(cond(A, "fro"), math.sqrt(17) * math.sqrt(17) / 4, 1e-6)
     local Z = A:c128() * im
@@ -477,6 +784,50 @@ function TestOfFactors:test_polynomials()
     lu_.assertEquals(polyval({1, 2, 3}, 2), 11)
     equals(polyval(vec{5}, mat{{1, 0 / 0}}), {{5, 0 / 0}})
     raises(function() polyfit(vec{1, 2}, vec{1, 2}, 2) end, "3 points", "2")
+    raises(function() polyfit(vec{1, 0 / 0}, vec{1, 2}, 1) end,
+        "polyfit: x[2] is NaN")
+    raises(function() polyfit(vec{1, 2}, vec{1 / 0, im}, 1) end,
+        "polyfit: y[1] is Inf")
+end
+
+function TestOfFactors:test_polynomials_as_numbers()
+    equals(poly{}, {1})
+    equals(poly(vec{2, -1}), {1, -1, -2})
+    equals(poly{im, -im}, {1, 0, 1})
+    lu_.assertEquals(poly{im, -im}.dtype, "f64")
+    lu_.assertTrue(poly{im, 1} == vec({1, -1 - im, im}, {dtype = "c128"}))
+    local A = random(5, 5, "f64", 2)
+    local p = poly(A)
+    lu_.assertEquals(p.dtype, "f64")
+    near(p[1], 1, 0)
+    near(p[2], -trace(A), 1e-12)
+    near(p[-1], -det(A), 1e-12)
+    -- every matrix is a root of its own polynomial
+    local sum = zeros(5, 5, {dtype = "f64"})
+    for i = 1, 6 do sum = sum * A + p[i] * eye(5, {dtype = "f64"}) end
+    lu_.assertTrue(norm(sum) < 1e-12 * norm(A) ^ 5)
+    equals(poly(eye(2)), {1, -2, 1})
+    equals(polyder{3, 2, 1}, {6, 2})
+    equals(polyder(vec{7}), {0})
+    equals(polyder{}, {0})
+    equals(polyint{6, 2}, {3, 2, 0})
+    equals(polyint({6, 2}, 1), {3, 2, 1})
+    lu_.assertTrue(polyint{2 * im} == vec({2 * im, 0}, {dtype = "c128"}))
+    local q, r = deconv(vec{1, 5, 6, 1}, {1, 2})
+    equals(q, {1, 3, 0})
+    equals(r, {0, 0, 0, 1})
+    q, r = deconv({1, 2}, {1, 0, 0})
+    equals(q, {0})
+    equals(r, {1, 2})
+    local x, y = random(4, 1, "f64", 1):flatten(), random(9, 1, "f64", 2):flatten()
+    q, r = deconv(y, x)
+    lu_.assertTrue(norm(conv(x, q) + r - y) < 1e-12 * (1 + norm(q)))
+    raises(function() return deconv({1, 2}, {0, 1}) end, "first coefficient", "0")
+    raises(function() return deconv({1, 2}, {}) end, "missing")
+    raises(function() return poly{1, 0 / 0} end, "root 2 is NaN")
+    raises(function() return polyder(ones(2, 2)) end, "p is a matrix")
+    raises(function() return poly(ones(2, 3)) end, "2x3")
+    raises(function() return polyint({1}, 1 / 0) end, "coefficient 2 is Inf")
 end
 
 TestSpectra = {}

@@ -212,6 +212,7 @@ function TestFFT:test_errors()
     raises("norm is \"none\", expected \"backward\", \"ortho\" or \"forward\"",
         fft, vec{1}, {norm = "none"})
     raises("conv: y is empty", conv, vec{1}, zeros(0))
+    raises("conv: x is empty", conv, zeros(0), vec{1, 2})
     raises("conv: takes two vectors, or two matrices, not vector 1 and 2x2",
         conv, vec{1}, eye(2))
     raises("xcorr: x is empty", xcorr, zeros(0))

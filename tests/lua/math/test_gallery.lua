@@ -74,6 +74,26 @@ function TestGallery:test_of_lists()
     raises(function() toeplitz(eye(2)) end, "expected a vector")
 end
 
+-- Of complex numbers, and made complex.
+function TestGallery:test_complex()
+    local z = vec({1, 2 * im, -1}, {dtype = "c128"})
+    lu_.assertIsTrue(toeplitz(z) == mat{{1, -2 * im, -1}, {2 * im, 1, -2 * im},
+        {-1, 2 * im, 1}})
+    lu_.assertIsTrue(toeplitz(vec{1, 2}, {1, im}) == mat{{1, im}, {2, 1}})
+    lu_.assertIsTrue(hankel{1, im} == mat{{1, im}, {im, 0}})
+    lu_.assertIsTrue(vander{im, 2} == mat{{im, 1}, {2, 1}})
+    lu_.assertIsTrue(vander(z, 3, {dtype = "c64"}) == mat{{1, 1, 1},
+        {-4, 2 * im, 1}, {1, -1, 1}})
+    lu_.assertIsTrue(companion{2, 4 * im, 2} == mat{{-2 * im, -1}, {1, 0}})
+    lu_.assertEquals({companion(z).dtype, vander(z).dtype,
+        vander({im}, {dtype = "c128"}).dtype}, {"c64", "c64", "c128"})
+    lu_.assertIsTrue(hilb(2, {dtype = "c128"}) == complex(hilb(2, f64)))
+    lu_.assertEquals(gallery("minij", 2, {dtype = "c64"}).dtype, "c64")
+    raises(function() vander({im}, f64) end, "complex", "c128", "f64")
+    raises(function() hilb(2, {dtype = "bool"}) end, "dtype", "bool")
+    raises(function() companion{0 * im, 1} end, "not 0")
+end
+
 -- What the list says of each.
 function TestGallery:test_named()
     local count = 0

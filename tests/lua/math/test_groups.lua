@@ -71,6 +71,43 @@ function TestSearch:test_many_searches()
     end
 end
 
+-- What lies too unevenly for cells, and is mostly there, is looked up: beside
+-- it NaN, zeros of both signs and what is not there.
+function TestSearch:test_most_of_it_is_there()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local v = sort(exp(randn(1000, {seed = 3, dtype = dtype}) * 12))
+        v = sort(hcat(v, v["200:300"], -v["1:50"], v["1:3"] * 0))
+        local x = v:take(randint(1, #v, 5000, {seed = 4, dtype = "f64"}))
+        local zeros = v["1:50"] * 0
+        x = hcat(x, -zeros, zeros, v["1:200"] * 1.5, zeros + nan, zeros + inf)
+        local place = searchsorted(v, x)
+        local padded = hcat(vec({-inf}, {dtype = dtype}), v,
+            vec({inf}, {dtype = dtype}))
+        local is_number = ~x:isnan()
+        lu.assertTrue(place[x:isnan()]:eq(#v + 1):all())
+        place, x = place[is_number], x[is_number]
+        lu.assertTrue(padded[place + 1]:ge(x):all())
+        lu.assertTrue((padded[place]:lt(x) | place:eq(1)):all())
+        lu.assertTrue(searchsorted(hcat(v, v["1:9"] * nan), x) == place)
+    end
+end
+
+-- Numbers whose bits a table would put into one slot are found without it.
+function TestSearch:test_numbers_of_one_slot()
+    local factor, inverse, list = 0x9e3779b97f4a7c15, 1, {}
+    for _ = 1, 6 do inverse = inverse * (2 - factor * inverse) end
+    lu.assertEquals(factor * inverse, 1)
+    for i = 1, 300 do
+        local bits = i * inverse
+        local x = string.unpack("d", string.pack("i8", bits ~ (bits >> 32)))
+        if x == x then list[#list + 1] = x end
+    end
+    local v = sort(f64(list))
+    local x = tile(v, 1, 3)
+    lu.assertTrue(searchsorted(v, x:flatten()) ==
+        tile(range(1, #v, 1, {dtype = "f64"}), 1, 3):flatten())
+end
+
 -- Few values, of which a look misses some.
 function TestSearch:test_values_that_a_look_misses()
     local n = 200000
@@ -87,12 +124,53 @@ function TestSearch:test_values_that_a_look_misses()
     lu.assertTrue((g:mean(v) - g.keys):abs():max() < 100) -- of 1e9 in f32
 end
 
+-- Many values, each some times, wherever they lie: as it was put together.
+function TestSearch:test_groups_of_many_values()
+    local n, count = 100000, 9000
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, values in ipairs{rand(count, {seed = 1, dtype = dtype}),
+            exp(randn(count, {seed = 2, dtype = dtype}) * 9)} do
+            values = unique(values)
+            local number = randint(1, #values, n, {seed = 3, dtype = "f64"})
+            local v = values:take(number):to(t.device)
+            number[7], v[7] = nan, nan
+            local x = rand(n, {seed = 4, dtype = "f64", device = t.device})
+            local g, want = groupby(v), groupby(number:to(t.device))
+            local there = values:to(t.device):take(want.keys)
+            lu.assertTrue(g.keys == there)
+            lu.assertTrue(g.count == want.count)
+            lu.assertTrue((g:sum(x) - want:sum(x)):abs():max() < 1e-9)
+            lu.assertTrue(g:median(x) == want:median(x))
+            lu.assertTrue(g:first(x) == want:first(x))
+            local u = unique(v, {places = true, counts = true})
+            lu.assertTrue(u.values["1:end-1"] == there and u.counts[-1] == 1)
+            lu.assertTrue(v:take(u.places["1:end-1"]) == there)
+            lu.assertTrue(u.places["1:end-1"] == want:first(range(1, n, 1,
+                {dtype = "f64", device = t.device})))
+        end
+    end
+end
+
 function TestSearch:test_errors()
     raises(function() searchsorted(vec{2, 1}, 1) end, "v is not sorted")
     raises(function() searchsorted(vec{nan, 1}, 1) end, "v is not sorted")
     raises(function() searchsorted(vec{1, 2}, 1, {side = "middle"}) end, "side")
     raises(function() searchsorted(ones(2, 2), 1) end, "vector")
     raises(function() searchsorted(vec{im}, vec{1}) end, "complex numbers have no order")
+end
+
+-- Beyond 2^53 a number less 1 may be the number, or another.
+function TestSearch:test_whole_numbers_without_a_next()
+    for _, low in ipairs{1e20, -1e20, 2.0 ^ 53 + 2, 2.0 ^ 53} do
+        local v = f64{low, low, low}:to(t.device)
+        local g = groupby(v)
+        equals(g.group, {1, 1, 1})
+        equals(g.keys, {low})
+        equals(unique(v, {counts = true}).values, {low})
+    end
+    local v = f64{2.0 ^ 53 + 6, 2.0 ^ 53 + 2}:to(t.device)
+    equals(groupby(v).keys, {2.0 ^ 53 + 2, 2.0 ^ 53 + 6})
+    equals(groupby(v).group, {2, 1})
 end
 
 TestUnique = {}
@@ -123,7 +201,13 @@ function TestUnique:test_places_and_counts()
     end
     local u = unique(vec{3, 1, 3}, {counts = true})
     lu.assertEquals(tostring(u), "2 different values of 3 elements")
-    equals(u.places, {2, 1})
+    equals(u.counts, {1, 2})
+    local values, places, counts = u:unpack()
+    lu.assertNil(places)
+    lu.assertTrue(values == u.values and counts == u.counts)
+    raises(function() return u.places end, "places were not asked for",
+        "unique(A, {places = true})")
+    equals(unique(vec{3, 1, 3}, {places = true}).counts, {1, 2})
     raises(function() return u.count end, "there is no 'count' of it: it has counts")
     raises(function() u.values = 1 end, "cannot be assigned")
     raises(function() unique(vec{im}) end, "complex numbers have no order")
@@ -157,6 +241,34 @@ function TestUnique:test_long_ones()
     end
 end
 
+-- Runs that are longer than what a block, or many of them, looks at, and lie
+-- between short ones.
+function TestUnique:test_counts_of_long_runs()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local on = {dtype = dtype, device = t.device}
+        local short = rand(100000, {seed = 3, dtype = dtype, device = "cpu"})
+        local n, m = 1200000, 1300001
+        local v = hcat(full(n, 0.3, on), short:to(t.device), full(m, 0.7, on),
+            full(1, 1.5, on))
+        local u = unique(v, {counts = true})
+        local want = {}
+        for _, x in ipairs(short:totable()) do want[x] = (want[x] or 0) + 1 end
+        local low = v[1]
+        local high = v[n + 100001]
+        want[low] = (want[low] or 0) + n
+        want[high] = (want[high] or 0) + m
+        want[1.5] = 1
+        local counts = u.counts:totable()
+        for i, x in ipairs(u.values:totable()) do
+            lu.assertEquals(counts[i], want[x])
+        end
+        lu.assertEquals(u.counts:sum(), #v)
+        local asked = unique(v, {counts = true, places = true})
+        v[{{1, 10}}] = 9 -- is not seen by either
+        lu.assertTrue(u.counts == asked.counts)
+    end
+end
+
 TestCounts = {}
 
 function TestCounts:test_bincount()
@@ -186,6 +298,12 @@ function TestCounts:test_histogram()
     equals(histogram(vec{0, 1, 2, 3}, {edges = vec{-inf, 1, inf}}).counts, {1, 3})
     equals(histogram(vec{-1, 0, 4, 9}, {range = {0, 4}, bins = 4}).counts,
         {1, 0, 0, 1})
+    equals(histogram(vec{1, 2, 2, 5, nan}, 2).counts, {3, 1})
+    equals(histogram(vec{-1, 0, 4, 9}, 4, {range = {0, 4}}).counts, {1, 0, 0, 1})
+    raises(function() histogram(vec{1}, 2, {bins = 3}) end,
+        "bins stand twice: 2 and {bins=3}")
+    raises(function() histogram(vec{1}, 2, {edges = {0, 1}}) end,
+        "edges say all: leave out bins")
     equals(histogram(vec{7, 7}, {bins = 1}).edges, {6.5, 7.5})
     equals(histogram(zeros(0), {bins = 2}).edges, {0, 0.5, 1})
     equals(histogram(vec{0, 3, 4}, {bins = 2, weights = vec{1, 2, 4}}).counts, {1, 6})

@@ -37,6 +37,42 @@ end
 
 TestMatrixFunctions = {}
 
+-- Each approximation, and halvings, against the eigenvalues.
+function TestMatrixFunctions:test_expm_of_every_size()
+    for _, size in ipairs{1e-6, 1e-2, 0.1, 0.3, 0.9, 1.8, 2, 4, 30} do
+        for _, dtype in ipairs{"f32", "f64"} do
+            local A = randn(20, 20, {dtype = "f64", seed = 3})
+            A = (A + A.T) * (size / norm(A + A.T, 1))
+            if dtype == "f32" then A = A:f32():f64() end
+            local values, V = eigh(A):unpack()
+            local X = expm(dtype == "f32" and A:f32() or A):f64()
+            local exact = (V % exp(values):row()) * V.T
+            local unit = dtype == "f32" and 2.0 ^ -24 or 2.0 ^ -53
+            lu.assertTrue(norm(X - exact) <=
+                (50 + 5 * size) * unit * norm(exact), dtype .. " " .. size)
+        end
+    end
+end
+
+-- Eigenvalues on the negative axis, several times, which rounding puts on either
+-- side of it: a permutation's are roots of 1.
+function TestMatrixFunctions:test_values_on_both_sides_of_the_cut()
+    for _, seed in ipairs{59, 68, 77, 185, 203} do
+        local order = randperm(7, {seed = seed, device = "cpu"})
+        local P = complex(one(7, "f64")[{order, {}}]) * 2
+        for _, A in ipairs{P, -P, P:c64()} do
+            local R, X, third = sqrtm(A), logm(A), A ^ (1 / 3)
+            for _, B in ipairs{R * R, expm(X), third * third * third} do
+                lu.assertIsTrue(norm(B - A) < 300 * t.unit[A.dtype] * norm(A))
+            end
+        end
+    end
+    -- a diagonal one keeps its elements' own roots
+    local D = diag(vec({complex(-4, -0.0), complex(-9, 1e-20), -1 + 0 * im},
+        {dtype = "c128"}))
+    lu.assertTrue(close(sqrtm(D), diag(sqrt(diag(D)))))
+end
+
 function TestMatrixFunctions:test_roots()
     each_regular(function(A, n, dtype, what)
         local before, X = A:clone(), sqrtm(A)

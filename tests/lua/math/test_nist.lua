@@ -101,8 +101,8 @@ function TestRegression:test_wampler()
     fits_polynomial(x, y, tenths, 10)
 end
 
--- Of degree 10, so badly conditioned that f64 has half of its digits left, and
--- raw powers look dependent.
+-- Of degree 10, so badly conditioned that f64 has half of its digits left, and by
+-- singular values raw powers look dependent.
 function TestRegression:test_filip()
     local x, y = pairs_of{
         0.8116, -6.860120914, 0.9072, -4.324130045, 0.9052, -4.358625055,
@@ -138,8 +138,23 @@ function TestRegression:test_filip()
         -10.8753180355343, -1.06221498588947, -0.670191154593408e-1,
         -0.246781078275479e-2, -0.402962525080404e-4}
     fits_polynomial(x, y, certified, 7)
-    local _, told = lstsq(powers(x, 10), y, {info = true})
-    lu.assertEquals({told.method, told.rank < 11}, {"svd", true})
+    local X = powers(x, 10)
+    local b, told = lstsq(X, y, {info = true})
+    lu.assertEquals({told.method, told.rank, rank(X) < 11}, {"qr", 11, true})
+    lu.assertIsTrue(digits(b, certified) >= 7)
+    lu.assertIsTrue(digits(solve(X, y), certified) >= 7)
+    lu.assertIsTrue(digits(qr(X):solve(y), certified) >= 7)
+end
+
+-- What a column is measured in changes no rank.
+function TestRegression:test_units()
+    local x = range(1, 20, 1, f64)
+    local X = hcat(ones(20, 1, f64), x:col() * 1e-20, (x % x):col() * 1e18)
+    local b, told = lstsq(X, 2 + 3 * x - x % x, {info = true})
+    lu.assertEquals({told.method, told.rank}, {"qr", 3})
+    lu.assertIsTrue(digits(b, {2, 3e20, -1e-18}) >= 13)
+    _, told = lstsq(hcat(X, X[{{}, 2}]:col() * 7), x, {info = true})
+    lu.assertEquals(told.method, "svd")
 end
 
 TestMoments = {}

@@ -155,6 +155,31 @@ function TestTypes:test_the_wider_type_wins()
     equals(s + 0.1, {t.single(1.5 + t.single(0.1))})
 end
 
+-- Of many elements and of what is left over, at each place.
+function TestTypes:test_every_comparison_of_many_elements()
+    local compare = {lt = function(x, y) return x < y end,
+        le = function(x, y) return x <= y end,
+        gt = function(x, y) return x > y end,
+        ge = function(x, y) return x >= y end,
+        eq = function(x, y) return x == y end,
+        ne = function(x, y) return x ~= y end}
+    for _, dtype in ipairs{"f32", "f64"} do
+        local x = randint(0, 3, 999, {dtype = dtype, seed = 1})
+        local y = randint(0, 3, 999, {dtype = dtype, seed = 2})
+        x[x:eq(3)] = t.nan
+        y[y:eq(0)] = -t.inf
+        for _, n in ipairs{1, 31, 32, 33, 64, 999} do
+            local a, b = x[{{1, n}}]:totable(), y[{{1, n}}]:totable()
+            for name, holds in pairs(compare) do
+                local expected = {}
+                for i = 1, n do expected[i] = holds(a[i], b[i]) end
+                lu.assertEquals(_G[name](x[{{1, n}}], y[{{1, n}}]):totable(),
+                    expected)
+            end
+        end
+    end
+end
+
 function TestTypes:test_f32_is_compared_with_f64_exactly()
     lu.assertIsFalse(vec{0.1} == vec({0.1}, {dtype = "f64"}))
     lu.assertIsTrue(vec{0.1} == vec({t.single(0.1)}, {dtype = "f64"}))

@@ -9,7 +9,7 @@ local equals, raises, inf, nan = t.equals, t.raises, t.inf, t.nan
 
 local kinds = {0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 2, 3, -3, 7, 0.1,
     -0.7, 1e-3, -1e-3, 1e-10, 20.25, -20.25, 85, -100, 1e5, -1e10, 1e15,
-    math.pi, nan, inf, -inf, 3.3e38, -3.3e38, 1.2e-38, 1e-40, -1e-45}
+    math.pi, nan, -nan, inf, -inf, 3.3e38, -3.3e38, 1.2e-38, 1e-40, -1e-45}
 local wide = {5e-324, -1e-310, 1e-300, 1e300, -1.7e308, 700.5, -744.0}
 
 local function numbers(dtype)

@@ -293,6 +293,48 @@ function TestPrecision:test_another_takes_the_first_kernel_that_has_it()
 end
 
 -- Kernels may keep what they worked out about an operand, until any write.
+-- Of which half is copied from the other.
+TestOwnTranspose = {}
+
+local function check_own_transpose(kernel, tile, dtype, s)
+    local A = whole(s[1], s[2], dtype, s[2])
+    local wide = whole(s[1] + 1, 2 * s[2] + 1, dtype, 3)
+    local of = ("%s %s %d"):format(kernel, dtype, s[2])
+    local function times(X, Y, how)
+        how = how or {}
+        how.kernel, how.tile = kernel, tile
+        return matmul(X, Y, how)
+    end
+    for _, X in ipairs{A, wide["2:, 2::2"]} do
+        local want = times(X.T:clone(), X)
+        lu.assertIsTrue(times(X.T, X) == want, of)
+        lu.assertIsTrue(times(X.T, X, {alpha = -0.5}) == want * -0.5, of)
+        local C = want * 0 + 1
+        times(X.T, X, {beta = 2, out = C})
+        lu.assertIsTrue(C == want + 2, of)
+        local Y = X.T:clone()
+        lu.assertIsTrue(times(Y, Y.T) == want, of)
+    end
+end
+
+function TestOwnTranspose:test_it_is_the_product_with_a_copy()
+    each_kernel(function(kernel, tile)
+        for _, dtype in ipairs{"f32", "f64"} do
+            for _, s in ipairs{{70, 511}, {64, 512}, {7, 513}, {65, 600}} do
+                check_own_transpose(kernel, tile, dtype, s)
+            end
+        end
+    end)
+end
+
+function TestOwnTranspose:test_it_is_symmetric()
+    local A = randn(77, 600, {seed = 1, dtype = "f64", device = t.device})
+    if A.device == "cpu" then
+        local C = A.T * A
+        lu.assertIsTrue(C == C.T)
+    end
+end
+
 TestKept = {}
 
 local writes = {

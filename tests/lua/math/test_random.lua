@@ -118,6 +118,35 @@ function TestPhilox:test_normal_numbers()
     end
 end
 
+-- Rows of a matrix that is never made whole, also beyond the 2^32 blocks whose
+-- numbers have the upper half in common.
+function TestPhilox:test_rows_of_a_whole()
+    local drawn = require "lumat.block_cyclic".drawn
+    for _, dtype in ipairs{"f32", "f64", "c64", "c128"} do
+        local like = zeros(1, {dtype = dtype})
+        for _, n in ipairs{1, 6, 7, 32} do
+            local u = rand(20, n, {seed = 6, dtype = dtype})
+            local z = randn(20, n, {seed = 6, dtype = dtype})
+            for _, row in ipairs{0, 1, 2, 3, 17} do
+                local rows = math.min(5, 20 - row)
+                lu.assertIsTrue(drawn(like, row, rows, n, "uniform", 6, 0, 0, 1) ==
+                    u[{{row + 1, row + rows}, {}}], dtype)
+                lu.assertIsTrue(drawn(like, row, rows, n, "normal", 6, 0, 0, 1) ==
+                    z[{{row + 1, row + rows}, {}}], dtype)
+            end
+        end
+    end
+    for dtype, share in pairs{f32 = 4, f64 = 2} do
+        local n, rows = 1 << 20, share << 12 -- of 2^32 blocks
+        local like, list = zeros(1, {dtype = dtype}), {}
+        local far = drawn(like, rows - 1, 3, n, "uniform", 6, 5, 0, 1)
+        for i, at in ipairs{1, n - 1, n, n + 1, 3 * n} do
+            list[i] = element[dtype](6, 5, (rows - 1) * n + at - 1)
+            lu.assertEquals(far:reshape(3 * n)[at], list[i])
+        end
+    end
+end
+
 -- Threads make several elements at once: what is left over at the end, and
 -- limits in which f32 cannot reckon.
 function TestPhilox:test_every_length()

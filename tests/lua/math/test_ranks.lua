@@ -183,6 +183,35 @@ function TestRanks:test_first_elements()
     end
 end
 
+-- Lines for every kernel, in rows of even and odd lengths, with as many first
+-- elements as one takes and more; ties and NaN in the order of the source.
+function TestRanks:test_first_elements_of_lines()
+    local shapes = {{300, 5}, {40, 33}, {33, 128}, {10, 1000}, {9, 1026},
+        {6, 12288}, {5, 12290}, {3, 60000}}
+    for i, shape in ipairs(shapes) do
+        local m, n = shape[1], shape[2]
+        for j, kind in ipairs(names) do
+            local dtype = (i + j) % 2 == 0 and "f32" or "f64"
+            local A = made(kind, m, n, dtype, i)
+            for _, k in ipairs{1, 3, 10, 16, 33, 128, 129, 600, 1024} do
+                local k = math.min(k, n)
+                local options = {axis = 2, smallest = (i + j + k) % 2 == 0,
+                    places = true}
+                local want, order = sort(A, 2,
+                    {descending = not options.smallest, places = true})
+                local first = {{}, {1, k}}
+                local got, places = topk(A:to(t.device), k, options)
+                local what = table.concat({kind, dtype, m, n, k}, " ")
+                lu.assertTrue(same(got, want[first]), what)
+                lu.assertTrue(same(places, order[first]), what)
+                options.axis, options.places = 1, false
+                got = topk(A:to(t.device).T, k, options)
+                lu.assertTrue(same(got, want[first].T), what .. " turned")
+            end
+        end
+    end
+end
+
 -- The bits of a vector's numbers.
 local function bits(v)
     local list = {}

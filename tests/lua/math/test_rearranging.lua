@@ -244,6 +244,16 @@ function TestRepelem:test_long()
     lu_.assertTrue(at[sum[there]] == v[there])
     lu_.assertTrue(repelem(v, 3) == repelem(v, full(n, 3)))
     lu_.assertTrue(repelem(v:col(), counts, 1) == at:col())
+    for _, cols in ipairs{31, 32, 33, 300} do -- short rows and long ones
+        local A = randn(7, 2 * cols, {seed = 3, device = t.device})["::-1, ::2"]
+        local rows = vec{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6,
+            7, 7, 7}
+        lu_.assertTrue(repelem(A, 3, 1) == A[rows])
+        lu_.assertTrue(repelem(A, 3, 2) == A[rows]:repelem(1, 2))
+        local I = A + im * A
+        lu_.assertTrue(repelem(I, 3, 1) == I[rows])
+    end
+    lu_.assertEquals(repelem(zeros(3, 40), 0, 1).shape, {0, 40})
     lu_.assertTrue(repelem(v:row(), 1, counts) == at:row())
 end
 

@@ -342,6 +342,108 @@ function TestProducts:test_whole_numbers_over_random_patterns()
     end
 end
 
+-- What f did: the kernel of each operation by its name.
+local function done(f)
+    local kernels = {}
+    profile("reset")
+    profile("on")
+    f()
+    profile("off")
+    for _, r in ipairs(profile().operations) do
+        kernels[r.operation] = r.kernel
+    end
+    profile("reset")
+    return kernels
+end
+
+-- Random entries, so that sums round.
+local function random_entries(m, n, dtype)
+    local A = pattern(m, n, 0.3, "f64", m + n) % uniform(m, n, "f64", 5)
+    if dtype == "c64" or dtype == "c128" then A = A + im * A:gt(0):f64() * 0.3 end
+    return sparse(A[dtype](A))
+end
+
+function TestProducts:test_the_transpose_is_not_made_for_few_products()
+    local S, x = random_entries(40, 30, "f64"), uniform(40, 1, "f64", 3):flatten()
+    local X = uniform(40, 17, "f64", 3)
+    local short = here == "cpu" and "scatter" or nil
+    local T = S.T
+    for _, f in ipairs{function() return S.T * x end,
+        function() return x * S end, function() return X[":,1:16"].T * S end,
+        function() return T * X[":,1:16"] end} do
+        local kernels = done(f)
+        if short then lu.assertEquals(kernels, {matmul = "scatter"}) end
+    end
+    lu.assertEquals({T.rows, T.cols, T.nnz, T.dtype, T.device, T.bytes, #T.T},
+        {30, 40, S.nnz, "f64", here, 4 * 31 + 12 * S.nnz, 40})
+    local first = T * x
+    for k = 1, 20 do lu.assertTrue(T * x == first, k) end
+    lu.assertNotEquals(done(function() return T * x end).matmul, "scatter")
+    local wide = S:clone()
+    lu.assertNotEquals(done(function() return wide.T * X end).matmul, "scatter")
+end
+
+function TestProducts:test_bits_of_the_transpose()
+    if here ~= "cpu" then return end
+    for _, dtype in ipairs{"f32", "f64", "c64", "c128"} do
+        for _, s in ipairs{{1, 5}, {40, 30}, {30, 400}, {400, 3}, {300, 900}} do
+            local S = random_entries(s[1], s[2], dtype)
+            local x = uniform(s[1], 1, "f64", 4)[dtype](uniform(s[1], 1, "f64", 4))
+            local T = S:clone().T
+            T:triplets()
+            local few = hcat(x, x * 3, x + 1)
+            local many = hcat(few, few * 5, few + 2)
+            for _, d in ipairs{x:flatten(), x, few, many[":,1:8"], many,
+                vcat(x.T, x.T * 3, x.T + 1).T} do
+                local what = table.concat({dtype, s[1], s[2], d.cols}, " ")
+                lu.assertEquals(done(function() return T * d end).matmul, "csr")
+                lu.assertTrue(S.T * d == T * d, what)
+                if d.ndim == 1 then
+                    lu.assertTrue(d * S == T * d, what)
+                else
+                    lu.assertTrue(d.T * S == (T * d).T, what)
+                end
+            end
+        end
+    end
+end
+
+function TestProducts:test_an_unread_transpose_of_what_has_gone()
+    local S = sparse({1, 2}, {3, 1}, {5, 7})
+    local T, x = S.T, vec{1, 2}
+    S[{1, 1}] = 9
+    equals(T * x, {14, 0, 5})
+    equals(S.T * x, {23, 0, 5})
+    T = S.T
+    S:free()
+    equals(T * x, {23, 0, 5})
+    equals(full(T.T), {{9, 0, 5}, {7, 0, 0}})
+    T = sparse({1, 2}, {3, 1}, {5, 7}).T
+    collectgarbage()
+    equals(T * x, {14, 0, 5})
+    cost(function() return T:sum(1), T + T end)
+    equals(T * x, {14, 0, 5})
+    equals(full(T), {{0, 7}, {0, 0}, {5, 0}})
+    T = sparse({1, 2}, {3, 1}, {5, 7}).T
+    T:free()
+    lu.assertEquals(T.device, "none")
+    raises(function() return T * x end, "freed")
+    raises(function() return sparse({1, 2}, {3, 1}, {5, 7}).T * vec{1, 2, 3} end,
+        "inner dimensions differ (2 and 3)")
+end
+
+-- In pairs, of which one may be longer, and one left over.
+function TestProducts:test_long_rows()
+    local A = whole(5, 700, "f64", 2)
+    A["2,100:700"], A["4,:"] = 0, 0
+    for _, x in ipairs{whole(700, 1, "f64", 3), whole(700, 1, "f64", 3):flatten()} do
+        for rows = 1, 5 do
+            local some = A[{{1, rows}, {}}]
+            lu.assertTrue(sparse(some) * x == some * x, rows)
+        end
+    end
+end
+
 function TestProducts:test_views()
     for _, dtype in ipairs{"f32", "f64"} do
         local A = pattern(40, 50, 0.2, dtype, 5)

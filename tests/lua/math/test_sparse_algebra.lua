@@ -88,6 +88,25 @@ function TestPairs:test_many_columns_and_long_rows()
     same(S + S - S, full(S))
 end
 
+-- Rows of S with a single entry, which is what scales or orders rows.
+function TestPairs:test_rows_of_a_single_entry()
+    for _, dtype in ipairs(types) do
+        local A = pattern(40, 30, dtype, 7)
+        local R, order = sparse(A), randperm(40, {seed = 8})
+        local P = sparse(range(1, 40), order, ones(40, f64), 40, 40, f64)
+        same(P[dtype](P) * R, A[{order, {}}])
+        local d = randint(-2, 2, 40, {seed = 9})[dtype](
+            randint(-2, 2, 40, {seed = 9}))
+        same(spdiags(d, 0, 40, 40, {dtype = dtype}) * R, d:col() % A)
+    end
+    local x = sparse({1, 3}, {2, 1}, vec({2, -1}, f64), 3, 2, f64) *
+        sparse({1, 2, 2}, {1, 1, 3}, vec({nan, inf, 3}, f64), 2, 3, f64)
+    local i, j, v = x:triplets()
+    equals(i, {1, 1, 3})
+    equals(j, {1, 3, 1})
+    equals(v, {inf, 6, nan})
+end
+
 TestDense = {}
 
 function TestDense:test_with_dense_matrices()

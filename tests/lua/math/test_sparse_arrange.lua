@@ -132,6 +132,34 @@ local function masks(A, S, x)
     return A:gt(x), S:gt(x)
 end
 
+-- So many entries that all cores work at them, against the same of the dense
+-- matrix: lists that fall, rise and repeat, runs and masks, on either side.
+function TestKeys:test_large_blocks()
+    seed(8)
+    local m, n = 900, 500
+    local A = randint(-9, 9, m, n, {dtype = "f64"})
+    A = A % rand(m, n):lt(0.3):f64()
+    local function sides(size)
+        local function list(count) return randint(1, size, count, {dtype = "f64"}) end
+        return {{}, {size // 3, size - 7}, {size, 1, -2}, list(size + 300),
+            sort(list(size // 2)), randperm(size), sort(randperm(size)[{{1, size // 3}}]),
+            rand(size):lt(0.5), vec{size}}
+    end
+    for _, dtype in ipairs{"f32", "f64", "c128"} do
+        local D = A[dtype](A)
+        local S = sparse(D)
+        for r, rows in ipairs(sides(m)) do
+            for c, cols in ipairs(sides(n)) do
+                local got, want = S[{rows, cols}], D[{rows, cols}]
+                local what = table.concat({dtype, r, c}, " ")
+                lu.assertEquals(got.shape, want.shape, what)
+                lu.assertTrue(full(got) == want, what)
+                lu.assertEquals(got.nnz, sparse(want).nnz, what)
+            end
+        end
+    end
+end
+
 function TestKeys:test_masks_read()
     each(types, function(A, seed)
         local S = sparse(A)

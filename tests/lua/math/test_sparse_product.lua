@@ -55,30 +55,60 @@ function TestSparseProduct.test_shapes_and_types()
     end
 end
 
--- Products of a row: 1,024 share a tile, 4,096 fill one, others are sorted in
--- memory. A row of S has so many entries, and those of T one, or each of them
--- many.
-function TestSparseProduct.test_long_rows()
+-- A matrix whose rows have so many entries, in columns by chance.
+local function rows_of(lengths, cols)
+    local i, j = {}, {}
+    for row, n in ipairs(lengths) do
+        if n > 0 then
+            i[#i + 1] = full(n, row, here)
+            j[#j + 1] = argsort(rand(cols, here))[{{1, n}}]
+        end
+    end
+    local rows = hcat(table.unpack(i))
+    return sparse(rows, hcat(table.unpack(j)), randn(#rows, here), #lengths, cols)
+end
+
+-- Products of a row: up to 32, 64, 128, 256, 512, 1,024 are sorted in registers,
+-- up to 4,096 in shared memory, others in memory. A row of S has so many entries, and
+-- those of T one, or each of them many.
+function TestSparseProduct.test_lengths_of_rows()
     seed(22)
     local T = sparse(range(1, 40000, 1, here), places(40000, 700),
         randn(40000, here), 40000, 700)
-    local i, j = {}, {}
-    for row, n in ipairs{3, 0, 1023, 1024, 1025, 1, 4095, 4096, 4097, 0, 2, 30000,
-        3072, 3073, 0, 20000, 5} do
-        if n > 0 then
-            i[#i + 1] = full(n, row, here)
-            j[#j + 1] = argsort(rand(40000, here))[{{1, n}}]
-        end
-    end
-    local S = sparse(hcat(table.unpack(i)), hcat(table.unpack(j)),
-        randn(#hcat(table.unpack(i)), here), 18, 40000)
-    for _, dtype in ipairs{"f32", "c128"} do
-        compare(as(S, dtype), as(T, dtype), "long rows " .. dtype)
+    local S = rows_of({3, 0, 31, 32, 33, 1, 63, 64, 65, 0, 2, 127, 128, 129, 255,
+        256, 257, 511, 512, 513, 1023, 1024, 1025, 4095, 4096, 4097, 30000,
+        0, 20000, 5}, 40000)
+    for _, dtype in ipairs{"f32", "f64", "c64", "c128"} do
+        compare(as(S, dtype), as(T, dtype), "lengths " .. dtype)
     end
     compare(as(S, "f64"), as(make(40000, 3000000, 300000), "f64"), "wide")
     local hubs = make(3000, 3000, 60000, 4, 4)
     compare(hubs, hubs, "hubs")
     compare(hubs.T, hubs, "hubs turned")
+end
+
+-- Entries of S that meet empty rows of T, between others and alone.
+function TestSparseProduct.test_entries_without_products()
+    seed(24)
+    local T = rows_of({0, 0, 3, 0, 40, 0, 0, 1, 0, 0, 0, 9, 0}, 50)
+    T = vcat(T, sparse(5000, 50, {dtype = "f64", device = "cpu"}), T)
+    local S = rows_of({1, 7, 8, 9, 16, 17, 100, 1000, 4000, 2, 33, 5, 6}, T.rows)
+    compare(S, T, "few products")
+    S = vcat(S, sparse(full(4100, 1, here), range(14, 4113, 1, here),
+        ones(4100, here), 3, T.rows))
+    compare(S, T, "none")
+end
+
+-- Columns so many that a product's place takes more than 32 bits.
+function TestSparseProduct.test_many_columns()
+    seed(25)
+    local cols = (1 << 30) + 5
+    local i, j = places(2000, 300), places(2000, 60) * 17895697
+    local T = sparse(i, j, randn(2000, here), 300, cols)
+    local S = rows_of({1, 3, 10, 18, 40, 70, 150, 300}, 300)
+    for _, dtype in ipairs{"f32", "c128"} do
+        compare(as(S, dtype), as(T, dtype), "many columns " .. dtype)
+    end
 end
 
 function TestSparseProduct.test_powers_and_numbers_that_are_none()

@@ -38,8 +38,10 @@ function TestReductions:test_sums_and_means_and_truths()
             same(f(S, 1), f(A, 1), 1e-6)
             same(f(S, 2), f(A, 2), 1e-6)
         end
-        same(S:sum(2, {keepdims = false}), A:sum(2, {keepdims = false}), 0)
-        same(S:sum{axis = 1}, A:sum(1), 0)
+        -- A GPU adds up what lies dense in another order.
+        local near = S.device == "cpu" and 0 or 1e-6
+        same(S:sum(2, {keepdims = false}), A:sum(2, {keepdims = false}), near)
+        same(S:sum{axis = 1}, A:sum(1), near)
     end)
 end
 

@@ -155,13 +155,14 @@ end
 
 function TestSystems:test_what_has_no_solution()
     raises(function() solve(ones(2, 2), vec{1, 2}) end,
-        "solve: the matrix is singular (pivot 2 is zero)")
+        "solve: the matrix is singular (pivot 2 is zero)", "lstsq(A, b)")
     raises(function() inv(zeros(3, 3)) end,
-        "inv: the matrix is singular (pivot 1 is zero)")
+        "inv: the matrix is singular (pivot 1 is zero)", "pinv(A)")
     raises(function() local P = ones(2, 3) inv(P) end, "inv: needs a square",
         "P is 2x3")
     raises(function() det(ones(2, 3)) end, "square", "2x3")
-    raises(function() solve(ones(2, 3), ones(3)) end, "2x3", "vector 3")
+    raises(function() solve(ones(2, 3), ones(3)) end,
+        "solve: 2x3 has 2 rows, the right side vector 3")
     raises(function() solve(eye(2), ones(3)) end, "2x2", "vector 3")
     raises(function() local P = ones(1, 2) solve(eye(2), P) end,
         "P.T would fit")
@@ -306,6 +307,13 @@ function TestCondition:test_warnings()
         "singular or badly scaled (rcond ", "A:c128() has 16")
     says("inv(H(12, 'f64') * im)", "inv: ", "all of f64's 16 digits")
     says("solve(H(12):f32(), ones(12, {dtype = 'f64'})) print 'end'", "end")
+    -- the first of what is no finite number
+    says("solve(mat{{1, 2}, {0/0, 1/0}}, vec{1, 2})", "solve: A[{2, 1}] is NaN")
+    says("inv(mat{{1, -1/0}, {3, 4}})", "inv: A[{1, 2}] is Inf")
+    says("solve(mat{{1, im}, {complex(1, 1/0), 4}}, vec{1, 2})",
+        "solve: A[{2, 1}] is Inf")
+    says("local A = eye(80) A[{80, 79}] = 0/0 solve(A, ones(80))",
+        "solve: A[{80, 79}] is NaN")
 end
 
 function TestCondition:test_what_does_not_warn()
@@ -318,7 +326,8 @@ for n = 1, 300, 23 do
 end
 solve(randn(1500, 1500), ones(1500))
 solve(1e-30 * randn(20, 20), ones(20)) solve(1e30 * randn(20, 20), ones(20))
-solve(ones(3, 3) * 0/0, ones(3)) solve(zeros(0, 0), zeros(0))
+solve(zeros(0, 0), zeros(0)) solve(eye(2), vec{0/0, 1})
+norm(mat({{1, 1/0}, {2, 3}}, {dtype = "f64"}), 2) norm(mat{{1, 0/0}, {2, 3}}, "nuc")
 solve(H(12), zeros(12, 0))]]), "")
 end
 
@@ -401,6 +410,21 @@ function TestKinds:test_bad_input()
         {kind = "general"}), 1e-6))
 end
 
+function TestKinds:test_warnings_of_batches()
+    local solves = 'device "cpu" solve(vcat(eye(2), %s), %s, {batch = 2})'
+    local function told(second, b)
+        return complaints(solves:format(second, b or "ones(4, 1)"))
+    end
+    lu.assertStrContains(told "mat{{1, 1/0}, {0, 1}}", "solve: A[{3, 2}] is Inf")
+    lu.assertStrContains(told "mat{{0, 1}, {0/0, 1}}",
+        "solve: A[{4, 1}] is NaN, in system 2 of the batch")
+    lu.assertStrContains(told("eye(2) * 1e-30", "ones(4, 1) * 1e20"),
+        "solve: the solution of system 2 of the batch is not finite: its " ..
+        "matrix is nearly singular (rows 3 to 4 of A)")
+    lu.assertEquals(told "mat{{2, 1}, {1, 2}}", "")
+    lu.assertEquals(told("eye(2)", "mat{{1}, {1}, {0/0}, {1}}"), "")
+end
+
 function TestKinds:test_warnings()
     lu.assertStrContains(complaints(
         "solve(eye(80) - 2 * diag(ones(79), 1), ones(80))"),
@@ -409,6 +433,38 @@ function TestKinds:test_warnings()
         "solve(A * A.T + 80 * eye(80), ones(80)) solve(eye(80), ones(80))"), "")
     lu.assertStrContains(complaints("\nsolve(zeros(80, 80), ones(80))"),
         ":2: solve: the matrix is singular")
+end
+
+-- By which solve knows that it need not estimate the condition: of what lies on
+-- the CPU.
+function TestKinds:test_bounds_of_inverses()
+    local steps = require "lumat.factor_steps"
+    for _, dtype in ipairs{"f32", "f64"} do
+        for _, n in ipairs{1, 2, 5, 70, 200} do
+            local A = uniform(n, n, dtype, n)
+            local scale = logspace(0, -1, n, {dtype = dtype}):col()
+            local S = (A * A.T + n * eye(n, {dtype = dtype})) % (scale * scale.T)
+            if S.device ~= "cpu" then
+                lu.assertNil(steps.inverse_bound(steps.chol(S)))
+                S = S:to("cpu")
+            end
+            local most = steps.inverse_bound(steps.chol((S + S.T) / 2))
+            local size = norm(inv(S), 1)
+            lu.assertTrue(most > size * 0.999 and most < size * 100, n)
+        end
+        -- of what is diagonal it is what it bounds
+        local D = diag(vec({4, 0.25, 2}, {dtype = dtype, device = "cpu"}))
+        lu.assertEquals(steps.inverse_bound(steps.chol(D)), 4.0)
+    end
+    lu.assertEquals(steps.inverse_bound(mat({{1e-200, 0}, {1, 1e-200}},
+        {dtype = "f64", device = "cpu"}).T:clone().T), math.huge)
+    -- it is not known of others
+    lu.assertNil(steps.inverse_bound(steps.chol(eye(3, {dtype = "c64"}))))
+    lu.assertNil(steps.inverse_bound(mat{{1, 0}, {1, 1}}))
+    -- and no reason not to warn
+    lu.assertStrContains(complaints("local Q = qr(randn(80, 80, {seed = 1})).Q " ..
+        "local d = ones(80) d[80] = 6e-7 local A = Q * diag(d) * Q.T " ..
+        "solve((A + A.T) / 2, ones(80))"), "nearly singular")
 end
 
 function TestKinds:test_batches()
@@ -426,6 +482,39 @@ function TestKinds:test_batches()
                     solve(A[{rows, {}}], b[{rows, {}}]), 1e4 * t.unit[dtype]))
             end
         end
+    end
+    -- systems that need pivots, of all the sides at which what solves changes
+    for _, dtype in ipairs(all_types) do
+        for _, n in ipairs{1, 2, 8, 9, 16, 17, 32, 33, 64, 65, 128, 129} do
+            for _, m in ipairs{1, 7} do
+                local k = n < 33 and 37 or 3
+                local A = uniform(k * n, n, dtype, n) - 0.5
+                local b = uniform(k * n, m, dtype, m)
+                local x = solve(A, b, {batch = k})
+                for i = 1, k, 9 do
+                    local rows = {(i - 1) * n + 1, i * n}
+                    local a, z = A[{rows, {}}], x[{rows, {}}]
+                    lu.assertIsTrue(norm(a * z - b[{rows, {}}]) <=
+                        30 * n * t.unit[dtype] * norm(a) * norm(z))
+                end
+            end
+        end
+    end
+    local v = vec{2, 4, 3, 9}
+    equals(solve(mat{{2, 0}, {0, 4}, {3, 0}, {0, 3}}, v, {batch = 2}),
+        {1, 1, 1, 3})
+    -- neither is changed, and views are read as they are
+    local B, c = uniform(24, 16, "f64", 1), uniform(24, 2, "f64", 2)
+    local before, beside = B:clone(), c:clone()
+    local y = solve(B[{{}, {1, 8}}], c, {batch = 3})
+    lu.assertTrue(B == before and c == beside)
+    lu.assertTrue(y == solve(B[{{}, {1, 8}}]:clone(), c, {batch = 3}))
+    lu.assertTrue(close(solve(B[{{}, {1, 8}}]:f32(), c, {batch = 3}), y, 1e-2))
+    for _, n in ipairs{20, 70, 140} do
+        local A = tile(eye(n), 4, 1)
+        A[{{2 * n + 1, 4 * n}, 5}] = 0
+        raises(function() solve(A, ones(4 * n, 1), {batch = 4}) end,
+            "system 3", "rows " .. 2 * n + 1)
     end
     local A = tile(eye(2), 5, 1)
     A[{5, 1}] = 0

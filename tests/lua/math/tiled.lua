@@ -1,7 +1,13 @@
--- LUMAT_TILE=bytes lumat tiled.lua: what a GPU computes of matrices in the host's
--- memory, in tiles of so many bytes, is what it computes of them when they lie on
--- it. Says "same", and before that what is not.
-local D = {device = "cuda"}
+-- LUMAT_TILE=bytes lumat tiled.lua [count]: what a GPU, or so many together,
+-- computes of matrices in the host's memory, in tiles of so many bytes, is what
+-- it computes of them when they lie on it. Says "same", and before that what is
+-- not.
+local GPU = "cuda"
+if arg[1] then
+    GPU = {}
+    for i = 1, tonumber(arg[1]) do GPU[i] = "cuda:" .. i - 1 end
+end
+local D = {device = GPU}
 local drawn = 0
 
 local function draw(m, n, dtype)
@@ -49,7 +55,7 @@ local function elementwise(A, B, row, col)
     local f = function(x, y, z) return x * y + (x > z and 1 or z) end
     check("map", map(A, B, row, f, D), map(there(A), there(B), there(row), f))
     local out = zeros(A.rows, A.cols, {device = "cpu", dtype = A.dtype})
-    if not rawequal(add(A, B, {out = out, device = "cuda"}), out) then
+    if not rawequal(add(A, B, {out = out, device = GPU}), out) then
         print("WRONG", "out")
     end
     check("out", out, there(A) + there(B))
@@ -63,14 +69,14 @@ local function reductions(A)
             compare(name, M)
             for axis = 1, #M.shape do
                 check(name .. " axis " .. axis,
-                    _G[name](M, {axis = axis, device = "cuda"}),
+                    _G[name](M, {axis = axis, device = GPU}),
                     _G[name](there(M), {axis = axis}))
             end
         end
     end
     check("norm 1", norm(A, 1, D), norm(there(A), 1))
     check("norm inf", norm(A, "inf", D), norm(there(A), "inf"))
-    check("norm 3", norm(A, 3, {axis = 1, device = "cuda"}),
+    check("norm 3", norm(A, 3, {axis = 1, device = GPU}),
         norm(there(A), 3, {axis = 1}))
 end
 
@@ -84,7 +90,7 @@ local function products(m, n, dtype)
         compare("matmul", A, B["1:" .. k .. ", 1"])
         local how = {alpha = 2, beta = -1, out = C:clone()}
         local on_gpu = {alpha = 2, beta = -1, out = there(C)}
-        how.device = "cuda"
+        how.device = GPU
         check("beta", matmul(A, B, how), matmul(there(A), there(B), on_gpu))
     end
 end

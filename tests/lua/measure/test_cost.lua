@@ -78,6 +78,28 @@ function TestCost:test_factors_of_complex_matrices()
     lu.assertTrue(c.flops > 0)
 end
 
+-- Also where what is done next looks at numbers that nobody has then.
+function TestCost:test_methods_of_factors()
+    local M = A[{{1, 20}, {}}]:f64()
+    local C, S, b = M:c128(), M * M.T + eye(20), M[{{}, {1, 2}}]
+    for name, F in pairs{lu = _G.lu, qr = qr, chol = chol, ldl = ldl, eigh = eigh} do
+        for _, method in ipairs{"solve", "det", "logdet", "rcond"} do
+            local f = function() local F = F(S) return F[method](F, b) end
+            lu.assertTrue(cost(f).flops > 0, name .. ":" .. method)
+        end
+    end
+    for name, f in pairs{
+        vectors = function() return eig(M).vectors end,
+        pair = function() return eig(M, S).vectors end,
+        det = function() return eig(M):det(), eig(C):det() end,
+        logdet = function() return logdet(M) end,
+        complex = function() return _G.lu(C):det() end,
+        qr = function() return qr(M):solve(b), lstsq(M, b) end,
+        svd = function() return svd(M):solve(b), svd(M):rank() end} do
+        lu.assertTrue(cost(f).flops > 0, name)
+    end
+end
+
 local function check_works(works)
     for _, work in ipairs(works) do
         local name, f = work[1], work[2]

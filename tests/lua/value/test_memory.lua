@@ -10,6 +10,11 @@ local function live()
     return memory(t.device).live
 end
 
+-- Of many repetitions, those of a build that is slow.
+local function fewer(n)
+    return os.getenv "LUMAT_TEST_EVERY" and n // 5 or n
+end
+
 -- The most bytes alive while f runs n times, beyond those before.
 local function most_alive(n, f)
     collectgarbage()
@@ -33,13 +38,13 @@ function TestTemporaries:test_thousands_of_8_mib_stay_bounded()
 end
 
 function TestTemporaries:test_20000_of_64_kib_stay_bounded()
-    local most = most_alive(20000, function() local _ = zeros(128, 128) end)
+    local most = most_alive(fewer(20000), function() local _ = zeros(128, 128) end)
     lu.assertIsTrue(most <= 256 * MIB, most // MIB .. " MiB")
 end
 
 function TestTemporaries:test_many_small_ones_stay_bounded()
     local A = ones(2, 2)
-    local most = most_alive(300000, function() A = A + 0 end)
+    local most = most_alive(fewer(300000), function() A = A + 0 end)
     lu.assertIsTrue(most <= 64 * MIB, most // MIB .. " MiB")
     lu.assertIsTrue(collectgarbage("count") < 256 * 1024)
     equals(A, {{1, 1}, {1, 1}})
@@ -50,7 +55,7 @@ end
 function TestTemporaries:test_a_few_results_are_alive()
     for _, n in ipairs{100, 300, 700, 1500, 2600} do
         local A, last = ones(n, n, {dtype = "f64"}), nil
-        local most = most_alive(n > 1000 and 60 or 600, function()
+        local most = most_alive(fewer(n > 1000 and 60 or 600), function()
             last = (A + A) % A - A
         end)
         local bound = MIB + 8 * n * n * 8
@@ -131,7 +136,7 @@ end
 
 function TestPending:test_many_small_ones_that_wait()
     settings{fusion = "always"}
-    local A, n = zeros(2, 2), t.on_gpu and 1000000 or 200000
+    local A, n = zeros(2, 2), fewer(t.on_gpu and 1000000 or 200000)
     local most = most_alive(n, function() A = A + 1 end)
     lu.assertIsTrue(most <= 64 * MIB, most // MIB .. " MiB")
     lu.assertIsTrue(collectgarbage("count") < 256 * 1024)

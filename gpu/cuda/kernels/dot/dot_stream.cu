@@ -15,12 +15,7 @@
 
 enum { THREADS = 1024, WARPS = THREADS / 32, BLOCKS_PER_SM = 1 };
 enum { NARROW_UNROLL = 8 };
-enum { SLOTS = 512 };               /* sums that the pinned memory holds */
-enum { POLLS_PER_QUERY = 1 << 14 }; /* about ten microseconds */
-
-/* Stands where a sum has not arrived: a signalling NaN, which no addition
- * gives. */
-static const uint64_t missing = 0x7ff0000000000001;
+enum { SLOTS = 512 }; /* sums that the pinned memory holds */
 
 template <class T, reach HOW>
 __device__ __forceinline__ vector<T> load_beside(const vector<T> *y, int shift)
@@ -92,26 +87,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
                      ? add_narrow(p, t, step)
                      : add_wide<T, HOW>(p, w, t, step) + add_edges(p, w, t);
     sum = fold_block<WARPS>(sum, shared);
-    if (threadIdx.x == 0) /* any NaN is the quiet one: never `missing` */
+    if (threadIdx.x == 0) /* any NaN is the quiet one: it arrives */
         sums[blockIdx.x] =
             sum == sum ? sum : __longlong_as_double(0x7ff8LL << 48);
-}
-
-/* Watches one sum arrive. The stream is asked now and then, for when it can
- * not arrive any more. */
-static gpu_status await(cuda_device *d, const volatile uint64_t *sum)
-{
-    for (unsigned polls = 1; *sum == missing; polls++) {
-        if (polls % POLLS_PER_QUERY != 0)
-            continue;
-        cudaError_t state = cudaStreamQuery(d->stream);
-        if (state == cudaSuccess)
-            break;
-        if (state != cudaErrorNotReady)
-            return gpu_cuda_check(d, state);
-        cudaGetLastError(); /* not being ready is no error to remember */
-    }
-    return GPU_OK;
 }
 
 /* Adds up the blocks' sums: four chains, so that an addition need not wait
@@ -120,7 +98,7 @@ static gpu_status collect(cuda_device *d, unsigned blocks, double *out)
 {
     double sum[4] = {};
     for (unsigned b = 0; b < blocks; b++) {
-        TRY(await(d, (const volatile uint64_t *)d->slot + b));
+        TRY(gpu_cuda_await_number(d, (int)b));
         sum[b % 4] += *((const volatile double *)d->slot + b);
     }
     *out = (sum[0] + sum[1]) + (sum[2] + sum[3]);
@@ -142,8 +120,7 @@ static gpu_status launch(cuda_device *d, const pair<T> &p, parts w, double *out)
     int64_t loads = HOW == APART ? p.n : w.wide;
     int64_t wanted = larger(ceil_div(loads, THREADS), 1);
     unsigned blocks = (unsigned)smaller(wanted, most);
-    for (unsigned b = 0; b < blocks; b++)
-        ((volatile uint64_t *)d->slot)[b] = missing;
+    gpu_cuda_empty_slot(d, (int)blocks);
     stream_kernel<T, HOW><<<blocks, THREADS, 0, d->stream>>>(p, w, d->slot);
     LAUNCHED(d);
     return collect(d, blocks, out);

@@ -1,0 +1,3 @@
+-- What test_pool_repeats.lua tests, of processes that the prompt started itself.
+POOL_LAUNCHER = "local"
+require "pool.test_pool_repeats"

@@ -1,0 +1,167 @@
+-- Products and factors that a library of the vendor makes of matrices on several
+-- GPUs (cuBLASMp, cuSOLVERMp), where it is found.
+if not POOL_DEVICE then
+    local count = require "lumat.workers".gpu_count()
+    if count < 2 then
+        print("1..0 # SKIP 2 GPUs are needed, and there are " .. count)
+        os.exit(0)
+    end
+    POOL_LAUNCHER, POOL_DEVICE, POOL_MOST = "local", "gpu", math.min(count, 4)
+end
+local lu = require "luaunit"
+local t = require "common"
+local pools = require "pool.pools"
+local each_grid, near, random, start = pools.each_grid, pools.near, pools.random,
+    pools.start
+local here = {device = "cpu"}
+TestLibraries = {}
+
+-- The kernel of that name of a product or a factorisation, if it can be had.
+local function is_there(name)
+    local D = dzeros(2)
+    if name == "cublasmp" then
+        for _, kernel in ipairs(kernels(D, D)) do
+            if kernel.name == name then return kernel.available end
+        end
+        return false
+    end
+    local ok, why = pcall(function() return D:qr({kernel = name}) end)
+    return ok or not why:find "is not there"
+end
+
+-- In gpu_pools.t, where they are told to.
+local all_fail = (os.getenv "LUMAT_FAKE_LIBRARY_FAILS" or "") ~= ""
+
+local function needs(name)
+    if all_fail then lu.skip("libraries fail") end
+    if not is_there(name) then lu.skip("needs " .. name) end
+end
+
+each_grid(TestLibraries, "products", function(what)
+    needs "cublasmp"
+    for _, dtype in ipairs(pools.types) do
+        local A, B = random(45, 70, dtype, 1), random(70, 31, dtype, 2)
+        local D, E = spread(A), spread(B)
+        local function by_library(x, y)
+            return x:matmul(y, {kernel = "cublasmp"}):gather()
+        end
+        near(by_library(D, E), A * B, 70, what .. dtype)
+        near(by_library(spread(A.T:clone()).T, E), A * B, 70, what .. dtype)
+        near(by_library(D, spread(B.H:clone()).H), A * B, 70, what .. dtype)
+    end
+end, {3, 37})
+
+-- By kernel `name`, of n x n.
+local function check_factors(n, dtype, what)
+    local by = {kernel = "cusolvermp"}
+    local A = random(n, n, dtype, 1)
+    local b = random(n, 3, dtype, 2)
+    local D, size, allowed = spread(A), A:norm(), 16 * n * t.unit[dtype]
+    local F = D:lu(by)
+    lu.assertTrue(norm((F.L * F.U):gather() - A[{F.p, {}}]) <= allowed * size, what)
+    local x = F:solve(b)
+    lu.assertTrue(norm(A * x - b) <= allowed * size * norm(x), what)
+    local got, sign = F:logdet()
+    local wanted, its = logdet(A)
+    lu.assertTrue(abs(got - wanted) <= allowed * cond(A) * (1 + abs(wanted)), what)
+    lu.assertTrue(abs(sign - its) <= allowed * cond(A), what)
+    local S = D * D.H + n * deye(n, {dtype = dtype})
+    local C = S:chol(by)
+    lu.assertTrue((C.L * C.L.H - S):norm() <= allowed * S:norm(), what)
+    local y = C:solve(b)
+    lu.assertTrue(norm(S:gather() * y - b) <= allowed * S:norm() * norm(y), what)
+    lu.assertTrue(abs(C:det() / det(S:gather()) - 1) <= allowed * cond(S:gather()),
+        what)
+    local w, V = (D + D.H):eigh(by)
+    lu.assertTrue(((D + D.H) * V - V % w:row()):norm() <= allowed * size, what)
+    lu.assertTrue((V.H * V - deye(n, {dtype = dtype})):norm() <= allowed, what)
+end
+
+each_grid(TestLibraries, "factors", function(what)
+    needs "cusolvermp"
+    for _, dtype in ipairs(pools.types) do
+        for _, n in ipairs{1, 5, 45} do
+            check_factors(n, dtype, what .. dtype .. n)
+        end
+        for _, shape in ipairs{{45, 45}, {70, 45}, {5, 11}, {0, 3}} do
+            local D = spread(random(shape[1], shape[2], dtype, 4))
+            local Q, R = D:qr{kernel = "cusolvermp"}
+            local allowed = 16 * shape[1] * t.unit[dtype]
+            lu.assertTrue((Q * R - D):norm() <= allowed * D:norm(), what)
+            lu.assertTrue((Q.H * Q - deye(math.min(shape[1], shape[2]),
+                {dtype = dtype})):norm() <= allowed, what)
+        end
+    end
+    lu.assertEquals(dzeros(0):lu{kernel = "cusolvermp"}.p.shape, {0})
+    lu.assertEquals(dzeros(0):chol{kernel = "cusolvermp"}.L.rows, 0)
+    lu.assertErrorMsgContains("order 3", chol, spread(diag(vec{1, 1, -1})),
+        {kernel = "cusolvermp"})
+    lu.assertErrorMsgContains("pivot 1 is 0", function()
+        return dzeros(4):lu{kernel = "cusolvermp"}:solve(ones(4, here))
+    end)
+end, {3, 37})
+
+function TestLibraries.test_race()
+    if all_fail then lu.skip("libraries fail") end
+    start(1, 2, 16)
+    if is_there "cusolvermp" then
+        for _, operation in ipairs{"lu", "chol", "qr"} do
+            local D = drandn(40, {seed = 1})
+            local found = {}
+            for _, row in ipairs(race(operation == "chol" and
+                D * D.T + 40 * deye(40) or D, operation, {seconds = 0.01})) do
+                found[row.name] = row.accept
+            end
+            lu.assertEquals(found, {panels = true, cusolvermp = true}, operation)
+        end
+    end
+    if is_there "cublasmp" then
+        local D = drandn(40, {seed = 1})
+        for _, row in ipairs(race(D, D, {seconds = 0.01})) do
+            if row.name == "cublasmp" then lu.assertTrue(row.accept) end
+        end
+    end
+end
+
+-- A library that fails in one process alone is one error, and the pool is kept.
+function TestLibraries.test_one_fails()
+    if not all_fail then lu.skip("needs a library that can be told to fail") end
+    start(1, 2, 16)
+    local D = drandn(40, {seed = 1})
+    for _, f in ipairs{
+        function() return D:lu{kernel = "cusolvermp"} end,
+        function() return D:matmul(D, {kernel = "cublasmp"}) end,
+        function() return D:eigh{kernel = "cusolvermp"} end} do
+        local ok, why = pcall(f)
+        lu.assertFalse(ok)
+        lu.assertStrContains(why, "the library failed here")
+        lu.assertEquals(pool.count(), 2)
+        lu.assertTrue((D * D):norm() > 0)
+    end
+end
+
+function TestLibraries.test_refused()
+    start(1, 2, 16)
+    local D = drandn(8, {seed = 1})
+    for text, f in pairs{
+        ["lu: kernel is \"abacus\", expected panels, cusolvermp"] =
+            function() return D:lu{kernel = "abacus"} end,
+        ["chol: of distributed matrices takes kernel= alone, not \"full\""] =
+            function() return D:chol{full = true} end,
+        ["qr: kernel is \"abacus\""] = function() return D:qr{kernel = "abacus"} end,
+        ["eigh: kernel is \"abacus\", expected first, cusolvermp"] =
+            function() return D:eigh{kernel = "abacus"} end,
+        ["lu: options are \"panels\", expected a table, as {kernel = …}"] =
+            function() return D:lu("panels") end,
+    } do lu.assertErrorMsgContains(text, f) end
+    if not is_there "cusolvermp" then
+        lu.assertErrorMsgContains("lu: kernel cusolvermp is not there: it needs " ..
+            "cuSOLVERMp: lib", function() return D:lu{kernel = "cusolvermp"} end)
+    end
+    if not is_there "cublasmp" then
+        lu.assertErrorMsgContains("cuBLASMp: lib",
+            function() return D:matmul(D, {kernel = "cublasmp"}) end)
+    end
+end
+
+os.exit(lu.LuaUnit.run("-o", "tap"))
