@@ -19,10 +19,12 @@ sub is_sanitized
     return read_file($lumat) =~ /__asan_init|__tsan_init/;
 }
 
-# A folder that goes when the test ends.
+# A folder that goes when the test ends. Launchers of Open MPI have theirs within,
+# where none of another test that ends takes it away.
 sub new_folder
 {
-    return tempdir("lumat-$_[0]-XXXXXX", TMPDIR => 1, CLEANUP => 1);
+    my $folder = tempdir("lumat-$_[0]-XXXXXX", TMPDIR => 1, CLEANUP => 1);
+    return $ENV{OMPI_MCA_orte_tmpdir_base} = $folder;
 }
 
 # Text of characters as UTF-8, bytes as they are.

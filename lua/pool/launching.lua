@@ -256,6 +256,14 @@ function launching.last_words(log)
     return said[#said - 1] and said[1] or said[#said] or "it left no word"
 end
 
+-- Did the launcher fail by chance? Those of Open MPI share a folder, which one that
+-- ends removes where it sees nothing in it, while another makes its own within:
+-- that one ends then, before it has started anything.
+function launching.is_by_chance(p)
+    local said = journal.read_file(p.log) or ""
+    return find(said, "A call to mkdir was unable to create", 1, true) ~= nil
+end
+
 -- Why the launcher ended, if it has.
 local function end_of_launcher(p)
     local pid, code = p.crew:ended()

@@ -61,7 +61,8 @@ local function close_all(p)
     p.door:close()
 end
 
-local function start(options)
+-- The pool; or nil, why there is none, and whether another try may have more luck.
+local function try_to_start(options)
     local count = options.ranks
     local rows, cols = check_grid(options.grid, count)
     local p = {count = count, rows = rows, cols = cols, links = {},
@@ -71,11 +72,22 @@ local function start(options)
     launching.start(p, options)
     local rest <close> = journal.when_stopped(function() close_all(p) end)
     local ok, message = pcall(launching.gather_links, p)
-    if not ok then
-        close_all(p)
-        error(message, 0)
+    if ok then return p end
+    local may_try_again = launching.is_by_chance(p)
+    close_all(p)
+    return nil, message, may_try_again
+end
+
+local TRIES = 5
+
+local function start(options)
+    local p, message, may_try_again
+    for _ = 1, TRIES do
+        p, message, may_try_again = try_to_start(options)
+        if p then return p end
+        if not may_try_again then break end
     end
-    return p
+    error(message, 0)
 end
 
 -- --- telling -----------------------------------------------------------------

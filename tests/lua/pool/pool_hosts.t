@@ -133,6 +133,21 @@ write_file('end', '');
 waitpid $pid, 0;
 unlink 'up', 'go', 'end', 'token';
 
+# A launcher that lost its folder to another that ended is tried again, not for ever.
+program('bin/mpirun', <<'END');
+#!/bin/bash
+echo try >>tries
+echo 'A call to mkdir was unable to create the desired directory:' >&2
+[ "$(wc -l <tries)" -lt "$tries_in_vain" ] && exit 1
+PATH=${PATH#*:} exec mpirun "$@"
+END
+like(run("pool{ranks = 2} $work", PATH => "$dir/bin:$ENV{PATH}", tries_in_vain => 3), $right, 'the third try comes up');
+is(read_file('tries'), "try\n" x 3, 'three tries');
+unlink 'tries';
+like(run('pool{ranks = 2}', PATH => "$dir/bin:$ENV{PATH}", tries_in_vain => 100), qr/pool: the launcher ended: A call to mkdir/, 'tries in vain end');
+is(read_file('tries'), "try\n" x 5, 'after five');
+unlink 'tries';
+
 # Those who came in vain are counted.
 program('bin/mpirun', "#!/bin/bash\necho \"\${\@: -1}\" >token.new\nmv token.new token\nexec sleep 100\n");
 $pid = start('pool{ranks = 2}', @tcp, LUMAT_POOL_START => 3, PATH => "$dir/bin:$ENV{PATH}");
