@@ -48,6 +48,7 @@ typedef struct gpu_gemm {
     /* Another kernel lacked memory: choose_matmul takes one that needs none,
      * or little. */
     int is_short_of_memory;
+    int is_update; /* see gpu_product */
 } gpu_gemm;
 
 /* A sparse matrix in compressed rows: row i has the elements starts[i] ..

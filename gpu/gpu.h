@@ -587,6 +587,10 @@ typedef struct gpu_product {
     /* NULL or the operands' own type: whatever the kernel, all of it counts.
      * "tf32" or "bf16" without a kernel takes the first that has it. */
     const char *precision;
+    /* c -= a b as factorisations have it, with alpha = -1 and beta = 1: it is
+     * right by norms, where products else are right element by element, and c
+     * may be spoilt where it fails. */
+    int is_update;
 } gpu_product;
 
 /* Kernels may keep in device memory what they worked out about an operand (a

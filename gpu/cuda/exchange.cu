@@ -6,15 +6,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "factor.h"
 #include "grid_work.h"
 
 #if __has_include(<nccl.h>)
 #include <nccl.h>
 
 static_assert(sizeof(ncclUniqueId) == GPU_EXCHANGE_NAME, "a name is its id");
-
-/* Of a communicator: what libraries work on. */
-#define CAN_SPLIT (NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0))
 
 static const double MOST_SECONDS = 60;
 
@@ -36,9 +34,6 @@ static struct {
     const char *missing; /* NULL: it is there */
 #define MEMBER(name) decltype(&nccl##name) name;
     FUNCTIONS(MEMBER)
-#if CAN_SPLIT
-    MEMBER(CommSplit) /* NULL: older than 2.18 */
-#endif
 } nccl;
 
 static void find_library(void)
@@ -58,9 +53,6 @@ static void find_library(void)
     if ((*(void **)&nccl.name = dlsym(object, "nccl" #name)) == NULL) \
         nccl.missing = "nccl" #name " in libnccl.so.2 (2.14 or later)";
     FUNCTIONS(LOOK)
-#if CAN_SPLIT
-    *(void **)&nccl.CommSplit = dlsym(object, "ncclCommSplit");
-#endif
 }
 
 static gpu_status need_library(void)
@@ -81,7 +73,7 @@ typedef struct exchange {
     ncclComm_t comm;
     cudaStream_t stream;
     cudaEvent_t ready, done; /* what is sent; what came */
-    int rank;
+    int rank, count;
     ncclComm_t waiting; /* of libraries, whose calls have to wait; or NULL */
     grid_libraries libraries;
 } exchange;
@@ -148,6 +140,7 @@ static gpu_status make_exchange(exchange *e, const unsigned char *name,
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     e->rank = rank;
+    e->count = count;
     memcpy(&id, name, sizeof id);
     CHECK(d, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
     CHECK(d, cudaEventCreateWithFlags(&e->ready, cudaEventDisableTiming));
@@ -202,28 +195,52 @@ static gpu_status finish(void *handle)
     return GPU_OK;
 }
 
-/* A communicator whose calls wait, of the same processes. */
+/* Process 0 tells the others so many bytes. */
+static gpu_status tell_all(exchange *e, void *bytes, size_t n)
+{
+    cuda_device *d = e->device;
+    void *there;
+    TRY(gpu_cuda_take_room(d, n, &there));
+    gpu_status status = GPU_OK;
+    if (e->rank == 0)
+        status = gpu_cuda_upload(d, there, bytes, n);
+    for (int peer = 1; peer < e->count && status == GPU_OK; peer++) {
+        gpu_bytes_parcel p = {there, n, e->rank == 0 ? peer : 0, e->rank > 0};
+        if (e->rank == 0 || e->rank == peer)
+            status = begin(e, &p, 1);
+    }
+    if (status == GPU_OK)
+        status = finish(e);
+    if (status == GPU_OK && e->rank > 0)
+        status = gpu_cuda_download(d, bytes, there, n);
+    gpu_cuda_free(d, there, n);
+    return status;
+}
+
+/* A communicator whose calls wait, of the same processes. One that is split
+ * from the first, whose calls do not, was refused by NCCL 2.28. Where there is
+ * no name all hear of it, as a name of zeros. */
 static gpu_status open_waiting(exchange *e)
 {
-#if CAN_SPLIT
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId id, none;
     config.blocking = 1;
     if (e->waiting != NULL)
         return GPU_OK;
-    return settle(e, nccl.CommSplit(e->comm, 0, e->rank, &e->waiting, &config),
-                  "to come together once more");
-#else
-    return FAIL(GPU_UNSUPPORTED, "this lumat was built with an older NCCL");
-#endif
+    memset(&none, 0, sizeof none);
+    if (e->rank != 0 || nccl.GetUniqueId(&id) != ncclSuccess)
+        id = none;
+    TRY(tell_all(e, &id, sizeof id));
+    if (memcmp(&id, &none, sizeof id) == 0)
+        return FAIL(GPU_INTERNAL, "NCCL: there is no name to meet by");
+    return settle(
+        e, nccl.CommInitRankConfig(&e->waiting, e->count, id, e->rank, &config),
+        "to come together once more");
 }
 
 static const char *lacks(void *, gpu_grid_task task)
 {
-#if CAN_SPLIT
-    if (nccl.CommSplit != NULL)
-        return gpu_cuda_grid_lacks(task);
-#endif
-    return "NCCL 2.18";
+    return gpu_cuda_grid_lacks(task);
 }
 
 static gpu_status work(void *handle, gpu_grid_work *w)

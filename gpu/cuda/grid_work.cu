@@ -164,28 +164,35 @@ const char *gpu_cuda_grid_lacks(gpu_grid_task task)
     return solver.missing;
 }
 
-/* The first statuses are the same in both. */
-static gpu_status went(const char *what, status_t status)
+/* What statuses mean, of both and from the sixth on of each. */
+static const char *words_of(status_t status, bool is_blas)
 {
-    static const char *const words[] = {"",
-                                        "not initialized",
-                                        "out of memory",
-                                        "invalid value",
-                                        "not for this GPU",
-                                        "a GPU failed",
-                                        "internal error",
-                                        "not supported"};
+    static const char *const both[] = {"", "not initialized", "out of memory",
+                                       "invalid value", "not for this GPU"};
+    static const char *const of_blas[] = {"a GPU failed", "internal error",
+                                          "not supported"};
+    static const char *const of_solver[] = {
+        "mapping failed", "a GPU failed", "internal error",
+        "matrix type not supported", "not supported"};
+    if (status > 0 && status < 5)
+        return both[status];
+    if (is_blas)
+        return status >= 5 && status < 8 ? of_blas[status - 5] : "failed";
+    return status >= 5 && status < 10 ? of_solver[status - 5] : "failed";
+}
+
+static gpu_status went(const char *what, status_t status, bool is_blas)
+{
     if (status == 0)
         return GPU_OK;
     return FAIL(status == 2 ? GPU_MEMORY : GPU_INTERNAL, "%s: %s (status %d)",
-                what, status > 0 && status < 8 ? words[status] : "failed",
-                status);
+                what, words_of(status, is_blas), status);
 }
 
-#define WENT(library, prefix, name, ...) \
-    TRY(went(prefix #name, library.name(__VA_ARGS__)))
-#define BLAS(name, ...) WENT(blas, "cublasMp", name, __VA_ARGS__)
-#define SOLVER(name, ...) WENT(solver, "cusolverMp", name, __VA_ARGS__)
+#define BLAS(name, ...) \
+    TRY(went("cublasMp" #name, blas.name(__VA_ARGS__), true))
+#define SOLVER(name, ...) \
+    TRY(went("cusolverMp" #name, solver.name(__VA_ARGS__), false))
 
 /* --- what they are given -------------------------------------------------- */
 

@@ -383,7 +383,8 @@ static gpu_status run_matmul(gpu_device *d, const gpu_matrix both[2],
                   .b_storage = there.b ? lasting_storage(&both[1]) : NULL,
                   .alpha = how->alpha,
                   .beta = how->beta,
-                  .tile = how->tile};
+                  .tile = how->tile,
+                  .is_update = how->is_update};
     const gpu_kernel *k =
         asked ? asked : d->backend->choose_matmul(d->handle, &p);
     gpu_operation op = product_of(d, &p, c);

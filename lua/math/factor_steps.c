@@ -139,6 +139,16 @@ static int triangle(lua_State *L)
     return 1;
 }
 
+/* subtract(C, A, B): C -= A B, with the errors that factorisations make */
+static int subtract(lua_State *L)
+{
+    gpu_matrix *c = lumat_check_matrix(L, 1);
+    gpu_product how = {.alpha = -1, .beta = 1, .is_update = 1};
+    lumat_try(L, gpu_matmul(lumat_check_matrix(L, 2), lumat_check_matrix(L, 3),
+                            &how, c));
+    return 0;
+}
+
 /* svd(A, "values" | "thin" | "full"): S, and U and V; or nil and how many did
  * not converge */
 static int svd(lua_State *L)
@@ -579,6 +589,7 @@ void lumat_open_factor_steps(lua_State *L)
                                    {"svd", svd},
                                    {"eigh", eigh},
                                    {"triangle", triangle},
+                                   {"subtract", subtract},
                                    {"eigh_pair", eigh_pair},
                                    {"eig", eig},
                                    {"eig_pair", eig_pair},

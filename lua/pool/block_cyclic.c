@@ -221,13 +221,25 @@ static int drawn(lua_State *L)
     return 1;
 }
 
+/* unset(like, rows, cols): a matrix of like's type, where like lies, whose
+ * elements are to be written before they are read. */
+static int unset(lua_State *L)
+{
+    const gpu_matrix *like = lumat_check_matrix(L, 1);
+    int64_t rows = luaL_checkinteger(L, 2), cols = luaL_checkinteger(L, 3);
+    gpu_matrix *m = lumat_new_matrix(L);
+    lumat_try(
+        L, gpu_create(m, gpu_matrix_device(like), like->dtype, 2, rows, cols));
+    lumat_account(L, m);
+    return 1;
+}
+
 void lumat_open_block_cyclic(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"count", count},       {"places", places},
-        {"shared", shared},     {"owned", owned},
-        {"is_plain", is_plain}, {"draw", draw},
-        {"drawn", drawn},       {NULL, NULL}};
+        {"count", count}, {"places", places},     {"shared", shared},
+        {"owned", owned}, {"is_plain", is_plain}, {"draw", draw},
+        {"drawn", drawn}, {"unset", unset},       {NULL, NULL}};
     luaL_newlib(L, functions);
     lumat_set_required(L, "block_cyclic");
     lua_createtable(L, 0, GPU_OPS);

@@ -5,6 +5,7 @@ local checks = require "lumat.checks"
 local determinants = require "lumat.determinants"
 local elements = require "lumat.distributed_elements"
 local parts = require "lumat.distributed_parts"
+local is_dry = require "lumat.factor_steps".is_dry
 local pool = require "lumat.pool"
 local fail, brief, map = checks.fail, checks.brief, elements.map
 local is_matrix, is_distributed = checks.is_matrix, parts.is
@@ -142,6 +143,28 @@ local function numbers_of(what, D)
     return s.where.dtype == "bool" and state_of(what, D:f32()) or s
 end
 
+-- Where D's blocks have the first element, in the order of rows, that is NaN or
+-- infinite, and how it is shown; or nil. A dry run has no elements.
+local function odd_of(what, w)
+    local row, col, text
+    if is_dry() then return end
+    for _, found in ipairs(pool.tell(w.p, what, "look", w.id)) do
+        local i, j = found[1], found[2]
+        if i > 0 and (not row or i < row or i == row and j < col) then
+            row, col, text = i, j, found[3]
+        end
+    end
+    return row, col, text
+end
+
+-- D's blocks, to be factored: its elements have to be finite.
+local function finite_of(what, D)
+    local w = settled(what, numbers_of(what, D))
+    local row, col, text = odd_of(what, w)
+    if row then checks.refuse_odd(what, "A", row, col, text) end
+    return w
+end
+
 local function square_of(what, D)
     local s = numbers_of(what, D)
     local m, n = shape(s)
@@ -149,6 +172,17 @@ local function square_of(what, D)
         fail(what, "%dx%d is not square", m, n)
     end
     return settled(what, s), n
+end
+
+-- What does the same of matrices that are not symmetric.
+local takes_any = {chol = "lu(A)"}
+
+local function check_symmetry(what, D)
+    if is_dry() or D.rows == 0 then return end
+    local apart = (D - D.H):abs():max()
+    if apart > 0 and checks.is_asymmetric(D, apart, D:abs():max()) then
+        checks.refuse_asymmetry(what, "A", D, apart, takes_any[what])
+    end
 end
 
 -- Right sides on D's processes, with blocks as A's; and whether b was a vector.
@@ -228,9 +262,12 @@ local function trouble_on(t, kind)
     return places.rows > 0 and places[1] // 1 | 0 or 0
 end
 
-local function factored(kind, D, options)
-    local w, n = square_of(kind, D)
+-- what: who asks for it, which is by default the factorisation itself.
+local function factored(kind, D, options, what)
+    local _, n = square_of(kind, D)
+    local w = finite_of(what or kind, D)
     local kernel, is_of_library = kernel_in(kind, w.p, options)
+    if kind == "chol" then check_symmetry(kind, D) end
     if w.mb ~= w.nb then w = parts.laid_in(kind, w, w.mb, w.mb) end
     local t = like(kind, w)
     local trouble = least_trouble(pool.tell(w.p, kind, kind, t.id, w.id, kernel))
@@ -318,17 +355,17 @@ function methods.lu(D, options) return factored("lu", D, options) end
 function methods.chol(D, options) return factored("chol", D, options) end
 
 function methods.solve(D, b)
-    return solve_by(factors[factored("lu", D)], b)
+    return solve_by(factors[factored("lu", D, nil, "solve")], b)
 end
 
 function methods.det(D)
-    square_of("det", D)
+    if odd_of("det", (square_of("det", D))) then return 0 / 0 end
     return factored("lu", D):det()
 end
 
 function methods.logdet(D)
     square_of("logdet", D)
-    return factored("lu", D):logdet()
+    return factored("lu", D, nil, "logdet"):logdet()
 end
 
 function methods.inv(D)
@@ -340,7 +377,7 @@ end
 function methods.qr(D, options)
     local s = numbers_of("qr", D)
     local m, n = shape(s)
-    local w = settled("qr", s)
+    local w = finite_of("qr", D)
     local k = smaller(m, n)
     local t = like("qr", w)
     pool.tell(w.p, "qr", "qr", t.id, w.id, (kernel_in("qr", w.p, options)))
@@ -356,8 +393,10 @@ end
 
 -- Values in rising order and their vectors, of a symmetric matrix.
 function methods.eigh(D, options)
-    local w, n = square_of("eigh", D)
+    local _, n = square_of("eigh", D)
+    local w = finite_of("eigh", D)
     local kernel = kernel_in("eigh", w.p, options)
+    check_symmetry("eigh", D)
     local z = like("eigh", w)
     local values = values_of(w, "eigh", "eigh", z.id, w.id, kernel)
     return values, new(z)
@@ -365,11 +404,11 @@ end
 
 -- U, the singular values, V.
 function methods.svd(D)
-    local s = numbers_of("svd", D)
-    local w = settled("svd", s)
+    numbers_of("svd", D)
     if checks.is_complex(D) then
         fail("svd", "of complex distributed matrices is not there: eigh(A.H * A)")
     end
+    local w = finite_of("svd", D)
     local m, n = w.m, w.n
     local k = smaller(m, n)
     local u, v = like("svd", w, m, k), like("svd", w, k, n)

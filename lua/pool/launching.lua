@@ -220,14 +220,14 @@ local function start_workers(p, o, where, token)
 end
 
 -- This program itself, once for each process. NVLink multicast, which takes from
--- other users of the machine, is left alone.
+-- other users of the machine, is left alone, by NCCL and by what cuBLASMp uses.
 local function start_copies(p, o, where)
     p.pids = {}
     for rank = 0, o.ranks - 1 do
         p.pids[rank + 1] = p.crew:start("/proc/self/exe", {"lumat",
             "--pool-process", where, tostring(rank), tostring(o.ranks),
             o.device == "gpu" and "cuda:" .. rank or "cpu"},
-            {"NCCL_NVLS_ENABLE=0"}, p.log)
+            {"NCCL_NVLS_ENABLE=0", "NVSHMEM_DISABLE_NVLS=1"}, p.log)
     end
 end
 

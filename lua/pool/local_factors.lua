@@ -20,7 +20,7 @@ local factors = {}
 
 -- Columns of a panel of n, so that each process has some.
 local function width_of(n)
-    return larger(1, smaller(layout.panel or layout.device == "cpu" and 256 or 512,
+    return larger(1, smaller(layout.panel or layout.device == "cpu" and 256 or 1024,
         n // (2 * layout.count)))
 end
 
@@ -279,8 +279,8 @@ function factors.lu(p, kernel)
                 right[{{}, {j, stop}}].T, {lower = true, unit = true}).T
             right[{{}, {j, stop}}] = x
             if stop < n then
-                library.matmul(x, panel.matrix[{{}, {width + 1, n - j + 1}}],
-                    {out = right[{{}, {stop + 1, n}}], alpha = -1, beta = 1})
+                factor_steps.subtract(right[{{}, {stop + 1, n}}], x,
+                    panel.matrix[{{}, {width + 1, n - j + 1}}])
             end
         end,
         left = function(panel)
@@ -335,9 +335,9 @@ function factors.chol(p, kernel)
                 local last = smaller(c + TALL * d.width - 1, to)
                 local columns = own_places[{{c, last}}]
                 local top = columns(1)
-                library.matmul(panel.matrix[{{}, columns - (panel.j - 1)}].H,
-                    panel.matrix[{{}, {top - panel.j + 1, n - panel.j + 1}}],
-                    {out = own_columns(d, c, last, top), alpha = -1, beta = 1})
+                factor_steps.subtract(own_columns(d, c, last, top),
+                    panel.matrix[{{}, columns - (panel.j - 1)}].H,
+                    panel.matrix[{{}, {top - panel.j + 1, n - panel.j + 1}}])
             end
         end,
     })

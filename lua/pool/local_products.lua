@@ -78,7 +78,7 @@ end
 -- At a step of process (row, col) what it multiplies; and what it gives and gets
 -- then, by processes. What goes to nobody stays where it lies.
 local function prepare(a, b, w, step)
-    local place, dtype = layout.place, a.data.dtype
+    local place = layout.place
     local own = panel_at(w, step, place.row, place.col) or {}
     own.outgoing, own.incoming = {}, {}
     local has, given = {}, {}
@@ -106,11 +106,11 @@ local function prepare(a, b, w, step)
     local width = width_of(w, own)
     own.a, own.b = has[own.first], given[own.first]
     if own.col ~= place.col then
-        own.a = layout.zeros(width, a.data.cols, dtype)
+        own.a = cyclic.unset(a.data, width, a.data.cols)
         own.incoming[place.row * place.cols + own.col + 1] = own.a
     end
     if own.row ~= place.row then
-        own.b = layout.zeros(b.data.rows, width, dtype)
+        own.b = cyclic.unset(b.data, b.data.rows, width)
         own.incoming[own.row * place.cols + place.col + 1] = own.b
     end
     own.rows_of_b = rows_of_b -- when they are needed: then the GPU has work
@@ -140,11 +140,15 @@ local function turned(a, op)
     return t
 end
 
--- C = op(A) op(B), of inner size k, by the kernel of that name or the fastest; C
--- is 0 before. While a panel is multiplied the next is on its way.
+-- Unless k is 0 it writes all of C.
+products.sets_products = true
+
+-- C = op(A) op(B), of inner size k, by the kernel of that name or the fastest;
+-- where k is 0 C is 0 before. While a panel is multiplied the next is on its way.
 function products.multiply(c, a, b, op_a, op_b, k, kernel)
     a, b = turned(a, op_a), turned(b, op_b)
     if kernel == layout.PRODUCTS and c.m > 0 and c.n > 0 and k > 0 then
+        together(function() c.data[{{}, {}}] = 0 end)
         layout.work("product", a, b, c)
         return
     end

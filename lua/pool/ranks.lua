@@ -8,6 +8,7 @@
 local library = ...
 local checks = require "lumat.checks"
 local cyclic = require "lumat.block_cyclic"
+local factor_steps = require "lumat.factor_steps"
 local journal = require "lumat.journal"
 local links = require "lumat.links"
 local npy = require "lumat.npy_parts"
@@ -407,6 +408,17 @@ function told.triangle(id, from, which, with_ones)
     parts[id] = like(p, plain(data))
 end
 
+-- The first element here that is NaN or infinite, in the order of rows: its row
+-- and column, and how it is shown; or row 0.
+function told.look(id)
+    local p = parts[id]
+    local i, j = factor_steps.look(p.data.T)
+    if not i then return {0} end
+    return {cyclic.places(p.m, p.mb, row, rows)[i],
+        cyclic.places(p.n, p.nb, col, cols)[j],
+        checks.figure("%s", p.data(j, i))}
+end
+
 -- --- reductions --------------------------------------------------------------
 
 local function wide(data)
@@ -514,8 +526,14 @@ end
 -- --- together ----------------------------------------------------------------
 
 function told.multiply(id, a, ta, b, tb, m, n, k, mb, nb, kernel)
-    local dtype = parts[a].data.dtype
-    local c = together(function() return blank(m, n, mb, nb, dtype) end)
+    local operand = parts[a].data
+    local c = together(function()
+        if k == 0 or not grid.sets_products then
+            return blank(m, n, mb, nb, operand.dtype)
+        end
+        return {m = m, n = n, mb = mb, nb = nb,
+            data = cyclic.unset(operand, count_cols(n, nb), count_rows(m, mb))}
+    end)
     grid.multiply(c, parts[a], parts[b], ta, tb, k, kernel)
     parts[id] = c
 end

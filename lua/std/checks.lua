@@ -145,6 +145,27 @@ end
 checks.unit = {f32 = 2.0 ^ -23, f64 = 2.0 ^ -52, c64 = 2.0 ^ -23,
     c128 = 2.0 ^ -52}
 
+-- A factorisation cannot go on: an element is `text`.
+function checks.refuse_odd(what, name, row, col, text)
+    fail(what, "%s[{%d, %d}] is %s; it needs finite numbers", name, row, col,
+        text)
+end
+
+-- Is A, whose largest element is so large, as far from its transpose, or of
+-- complex numbers from its conjugate one, as no rounding in a product leaves it?
+function checks.is_asymmetric(A, apart, largest)
+    return apart > 100 * A.rows * checks.unit[A.dtype] * largest
+end
+
+-- It is, and should not be; any: what takes such a matrix, or nil.
+function checks.refuse_asymmetry(what, name, A, apart, any)
+    local kind, turned = "symmetric", name .. ".T"
+    if checks.is_complex(A) then kind, turned = "Hermitian", name .. ".H" end
+    fail(what, "the matrix is not %s: %s and %s differ by %.3g; (%s + " ..
+        "%s) / 2 is%s", kind, name, turned, apart, name, turned,
+        any and ", and " .. any .. " takes any" or "")
+end
+
 -- The narrowest type of real or complex numbers that has A's and B's.
 function checks.wider_type(A, B)
     local is_wide = checks.is_wide(A) or checks.is_wide(B)

@@ -21,16 +21,17 @@ extern "C" {
  * takes a third of cuSOLVER's time, which is launches. */
 
 static const int64_t MOST_SMALL = 128;
-static const int64_t LEAST_OWN = 129, LEAST_OWN_CHOLESKY = 5120;
+static const int64_t LEAST_OWN = 129, LEAST_OWN_TALL = 256,
+                     LEAST_OWN_CHOLESKY = 5120;
 static const int64_t LEAST_OWN_QR = 2048;
 static const int64_t LEAST_OWN_COMPLEX = 1536, LEAST_COMPLEX_AHEAD = 6144;
 static const int64_t LEAST_REFINED = 3072;
 
 static const gpu_kernel *choose_lu(const cuda_device *d, const gpu_view *a)
 {
-    /* of taller ones it was not measured */
-    if (a->rows >= LEAST_OWN && a->rows == a->cols && gpu_cuda_can_own_lu(d, a))
-        return gpu_cuda_is_for_ahead(a->rows) ? &gpu_cuda_lu_ahead
+    int64_t least = a->rows == a->cols ? LEAST_OWN : LEAST_OWN_TALL;
+    if (a->cols >= least && gpu_cuda_can_own_lu(d, a))
+        return gpu_cuda_is_for_ahead(a->cols) ? &gpu_cuda_lu_ahead
                                               : &gpu_cuda_lu_split16;
     if (a->rows >= LEAST_OWN_COMPLEX && gpu_cuda_can_complex_lu(d, a))
         return a->rows >= LEAST_COMPLEX_AHEAD ? &gpu_cuda_lu_complex_ahead

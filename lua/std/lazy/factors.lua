@@ -46,18 +46,12 @@ local function operand_and_look(what, A, square, symmetric, name)
     end
     local row, col, apart, largest = steps.look(A, symmetric)
     if row then
-        fail(what, "%s[{%d, %d}] is %s; it needs finite numbers", name, row,
-            col, checks.figure("%s", A(row, col)))
+        checks.refuse_odd(what, name, row, col, checks.figure("%s", A(row, col)))
     end
     A = A.dtype == "bool" and A:f32() or A:clone()
-    if symmetric and apart and
-        apart > 100 * A.rows * unit[A.dtype] * largest then
-        local kind, turned = "symmetric", name .. ".T"
-        if is_complex(A) then kind, turned = "Hermitian", name .. ".H" end
-        local any = takes_any[what]
-        fail(what, "the matrix is not %s: %s and %s differ by %.3g; (%s + " ..
-            "%s) / 2 is%s", kind, name, turned, apart, name, turned,
-            any and name == "A" and ", and " .. any .. " takes any" or "")
+    if symmetric and apart and checks.is_asymmetric(A, apart, largest) then
+        checks.refuse_asymmetry(what, name, A, apart,
+            name == "A" and takes_any[what] or nil)
     end
     return A, symmetric and apart == 0
 end

@@ -50,13 +50,12 @@ function operators.of_matrix(what, A)
     local row, col, apart, largest
     if is_dense then row, col, apart, largest = steps.look(A, true) end
     if row then
-        fail(what, "A[{%d, %d}] is %s; it needs finite numbers", row, col,
-            checks.figure("%s", A(row, col)))
+        checks.refuse_odd(what, "A", row, col, checks.figure("%s", A(row, col)))
     end
     return {rows = A.rows, cols = A.cols, dtype = A.dtype, device = A.device,
         matrix = is_dense and A or nil,
         is_symmetric = apart and A.rows == A.cols and
-            apart <= 100 * A.rows * unit[A.dtype] * largest,
+            not checks.is_asymmetric(A, apart, largest),
         apply = function(X) return A * X end,
         turned = function(Y) return adjoint(A) * Y end}
 end

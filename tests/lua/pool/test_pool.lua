@@ -215,6 +215,33 @@ each_grid("factors", function(what)
     lu.assertErrorMsgContains("order 3", chol, spread(diag(vec{1, 1, -1})))
 end, {3, 37})
 
+-- What one device refuses to factor, in the same words.
+each_grid("odd_matrices", function(what)
+    local A = random(11, 11, "f64", 1)
+    local S = A + A.T
+    local wrong = S:clone()
+    wrong[{9, 2}] = wrong(9, 2) + 1e-9
+    for _, value in ipairs{0 / 0, 1 / 0} do
+        A[{8, 3}], A[{8, 5}], A[{10, 1}] = value, value, value
+        for _, f in ipairs{_G.lu, qr, svd} do
+            local _, own = pcall(f, A)
+            local ok, message = pcall(f, spread(A))
+            lu.assertFalse(ok, what)
+            lu.assertStrContains(message, own:match "A%[.*$")
+        end
+        lu.assertNaN(det(A), what)
+        lu.assertNaN(det(spread(A)), what)
+        lu.assertErrorMsgContains("logdet: A[{8, 3}] is", logdet, spread(A))
+        lu.assertErrorMsgContains("solve: A[{8, 3}] is", solve, spread(A), A)
+    end
+    for _, f in ipairs{chol, eigh} do
+        local _, own = pcall(f, wrong)
+        lu.assertErrorMsgContains(own:match "the matrix is not symmetric.*differ",
+            f, spread(wrong))
+    end
+    lu.assertErrorMsgContains("not Hermitian", eigh, spread(complex(S, S)))
+end, {3, 37})
+
 -- Where each process has whole columns, in blocks of one or several panels (with
 -- LUMAT_PANEL=5 of as many, see gpu_pools.t; in one process of 30), factors lie
 -- where the matrix does.

@@ -339,6 +339,14 @@ gpu_status gpu_cuda_split16_add_lower(cuda_device *d, const gpu_gemm *g)
     return multiply(d, g, &none, LOWER);
 }
 
+/* Can the kernel add to c as it lies? */
+static bool lies_for_adding(const cuda_device *d, const gpu_gemm *g)
+{
+    return d->capability == 90 && g->beta == 1 && g->c.col_stride == 1 &&
+           g->c.row_stride % 4 == 0 && g->c.cols % 4 == 0 &&
+           (uintptr_t)g->c.data % 16 == 0;
+}
+
 static gpu_status split16(void *device, const gpu_gemm *p)
 {
     ENTER(d, device);
@@ -351,7 +359,9 @@ static gpu_status split16(void *device, const gpu_gemm *p)
                     (long long)g.a.rows, (long long)g.a.cols,
                     (long long)g.b.rows, (long long)g.b.cols);
     if (g.beta != 0 && g.a.cols >= LEAST_DEPTH)
-        return multiply_and_add(d, &g);
+        return g.is_update && lies_for_adding(d, &g)
+                   ? gpu_cuda_split16_add(d, &g)
+                   : multiply_and_add(d, &g);
     epilogue then = gpu_cuda_no_epilogue();
     int is_short = g.a.cols < LEAST_DEPTH;
     int takes = (is_short || d->capability == 90) &&
