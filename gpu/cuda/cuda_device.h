@@ -53,6 +53,7 @@ typedef struct cuda_device {
     int ordinal;    /* CUDA's number of it */
     int capability; /* 90 for 9.0 */
     int sms;        /* multiprocessors */
+    int has_guests; /* kernels that are not ours run at any time, as NCCL's */
     int lost;       /* an error ended its use: nothing is issued any more */
     char description[384];
     cudaStream_t stream;

@@ -119,6 +119,7 @@ static gpu_status make_name(void *device, unsigned char *name)
 static void close_exchange(void *handle)
 {
     exchange *e = (exchange *)handle;
+    e->device->has_guests = 0;
     if (e->waiting != NULL) /* the libraries' handles end with the process */
         nccl.CommAbort(e->waiting);
     if (e->comm != NULL)
@@ -142,7 +143,10 @@ static gpu_status make_exchange(exchange *e, const unsigned char *name,
     e->rank = rank;
     e->count = count;
     memcpy(&id, name, sizeof id);
-    CHECK(d, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
+    int lowest, highest;
+    CHECK(d, cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+    CHECK(d, cudaStreamCreateWithPriority(&e->stream, cudaStreamNonBlocking,
+                                          highest));
     CHECK(d, cudaEventCreateWithFlags(&e->ready, cudaEventDisableTiming));
     CHECK(d, cudaEventCreateWithFlags(&e->done, cudaEventDisableTiming));
     return settle(e,
@@ -157,6 +161,7 @@ static gpu_status open_exchange(void *device, const unsigned char *name,
     TRY(need_library());
     exchange *e = new exchange{};
     e->device = d;
+    d->has_guests = 1;
     gpu_status status = make_exchange(e, name, rank, count);
     if (status != GPU_OK)
         close_exchange(e);

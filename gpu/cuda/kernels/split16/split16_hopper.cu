@@ -38,10 +38,11 @@ struct config {
 };
 
 typedef struct plan {
-    int steps;        /* of 64 along k */
-    int down, across; /* tiles, of a pair where there are pairs */
-    int tiles;        /* that are wanted */
-    int is_lower;     /* see split_product */
+    int steps;         /* of 64 along k */
+    int down, across;  /* tiles, of a pair where there are pairs */
+    int tiles;         /* that are wanted */
+    int abreast, turn; /* of what adds: teams of blocks, tiles; see find_tiles */
+    int is_lower;      /* see split_product */
     int slices, slice_steps;
     unsigned *tickets; /* one a tile, zero between launches */
 } plan;
@@ -127,14 +128,32 @@ __device__ __forceinline__ void feed_b(const maps &m, const block &b,
                        (int)b.rank, 3);
 }
 
+/* The tiles of a team of blocks: every stride-th from first to last. */
+typedef struct tile_range {
+    int first, last, stride;
+} tile_range;
+
+/* One team after the other runs on each multiprocessor where kernels of others
+ * run beside this, for each a turn of `turn` tiles: a team that has to wait for
+ * such a kernel to end keeps what is left from nobody. What certifies waits for
+ * all blocks at its end, and has one turn. */
+template <class G>
+__device__ __forceinline__ tile_range find_tiles(const plan &q)
+{
+    int share = G::PAIR * slices_of<G>(q), team = (int)blockIdx.x / share;
+    if (!G::ADDS)
+        return {team, q.tiles, (int)gridDim.x / share};
+    int from = team / q.abreast * q.turn;
+    return {from + team % q.abreast, min(q.tiles, from + q.turn), q.abreast};
+}
+
 /* Brings, for each step, the left half of b, then a, then b's right half. */
 template <class G>
 __device__ __forceinline__ void feed(const maps &m, const plan &p,
-                                     const block &b, int planes, int first,
-                                     int stride)
+                                     const block &b, int planes, tile_range r)
 {
     cursor c = {0, 1};
-    for (int t = first; t < p.tiles; t += stride) {
+    for (int t = r.first; t < r.last; t += r.stride) {
         int row, col;
         find_tile<G>(p, b, t, &row, &col);
         for (int step = b.first; step < b.last; step++) {
@@ -453,15 +472,15 @@ finish_tile(const split_product &p, const plan &q, const block &b, int tile,
 
 template <class G>
 __device__ __forceinline__ void consume(const split_product &p, const plan &q,
-                                        const block &b, int products, int first,
-                                        int stride)
+                                        const block &b, int products,
+                                        tile_range r)
 {
     int thread = (int)threadIdx.x - FEED;
     uint32_t rows = b.slots.first + thread / 128 * PLANE / 2; /* 64 of 128 */
     consumer w = {b.slots, low_word(rows, ALONG_K_LOW),
                   low_word(b.slots.first, ALONG_SPAN_LOW), thread % 128};
     cursor c = {0, 0};
-    for (int t = first; t < q.tiles; t += stride) {
+    for (int t = r.first; t < r.last; t += r.stride) {
         int row, col;
         find_tile<G>(q, b, t, &row, &col);
         if (G::ADDS)
@@ -516,16 +535,15 @@ __global__ void __launch_bounds__(THREADS, 1)
     block b = prepare_block<G>(q, raw);
     wait_for_previous();
     int products = products_for(*p.a.facts, *p.b.facts);
-    int share = G::PAIR * slices_of<G>(q);
-    int first = (int)blockIdx.x / share, stride = (int)gridDim.x / share;
+    tile_range tiles = find_tiles<G>(q);
     if (threadIdx.x < FEED) {
         give_registers<FEED_REGISTERS>();
         if (threadIdx.x == 0 && products > 0)
-            feed<G>(m, q, b, products == 1 ? 1 : 2, first, stride);
+            feed<G>(m, q, b, products == 1 ? 1 : 2, tiles);
     } else {
         take_registers<MULTIPLY_REGISTERS>();
         if (products > 0)
-            consume<G>(p, q, b, products, first, stride);
+            consume<G>(p, q, b, products, tiles);
         if (!G::ADDS)
             finish_grid(p, g, edges, (int)threadIdx.x - FEED,
                         __cvta_shared_to_generic(b.slots.first));
@@ -585,6 +603,19 @@ static gpu_status make_maps(cuda_device *d, const split_product *p, int is_pair,
     return make_map(d, &p->b, columns_of(&p->b, SIDE / 64, 1), &out->b_one);
 }
 
+/* Teams of blocks, of which `most` run at once. */
+template <class G>
+static int64_t count_teams(const cuda_device *d, plan *q, int64_t most)
+{
+    const int64_t many = 8, least = 2; /* turns; tiles of a team in each */
+    int64_t turns = 1;
+    if (G::ADDS && d->has_guests)
+        turns = larger(1, smaller(many, q->tiles / (least * most)));
+    q->turn = (int)ceil_div(q->tiles, turns);
+    q->abreast = (int)smaller(q->turn, most);
+    return q->abreast * turns;
+}
+
 template <class G>
 static gpu_status launch(cuda_device *d, const split_product *p, int slices,
                          const gpu_gemm *g, const edge_work *edges)
@@ -603,7 +634,7 @@ static gpu_status launch(cuda_device *d, const split_product *p, int slices,
     static int prepared;
     TRY(keep_division(d, (const void *)multiply_planes<G>, SHARED, &prepared));
     int64_t most = d->sms / (G::PAIR * q.slices);
-    int64_t blocks = smaller(q.tiles, most) * G::PAIR * q.slices;
+    int64_t blocks = count_teams<G>(d, &q, most) * G::PAIR * q.slices;
     return launch_behind(d, multiply_planes<G>, dim3((unsigned)blocks), THREADS,
                          SHARED, G::PAIR, m, *p, q, typed_product<float>(g),
                          *edges);
