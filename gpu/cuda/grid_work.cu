@@ -185,6 +185,7 @@ static gpu_status went(const char *what, status_t status, bool is_blas)
 {
     if (status == 0)
         return GPU_OK;
+    cudaGetLastError(); /* which the next call would take for its own */
     return FAIL(status == 2 ? GPU_MEMORY : GPU_INTERNAL, "%s: %s (status %d)",
                 what, words_of(status, is_blas), status);
 }

@@ -241,27 +241,6 @@ local function exchange_rows(data, panel)
     end
 end
 
--- Columns of a triangle from which on two of half its size and a product are
--- faster; a test's panels have such, too.
-local WIDE = layout.panel and larger(2, layout.panel // 2) or 512
-
--- In place of the rows of x those of X^T, where L X = x^T and L has ones on its
--- diagonal.
-local function solve_unit_lower(l, x)
-    local n = l.rows
-    if n < WIDE then
-        x[{{}, {}}] = factor_steps.triangle(l, x.T, {lower = true, unit = true}).T
-        return
-    end
-    local half = (n // 2 + 3) // 4 * 4 -- products like rows that begin so
-    if half >= n then half = n // 2 end
-    local upper, lower = {1, half}, {half + 1, n}
-    local first, rest = x[{{}, upper}], x[{{}, lower}]
-    solve_unit_lower(l[{upper, upper}], first)
-    factor_steps.subtract(rest, first:clone(), l[{lower, upper}].T)
-    solve_unit_lower(l[{lower, lower}], rest)
-end
-
 -- A = P L U in place; the order of the rows, and the first column, from 1, whose
 -- pivot is 0, or 0.
 function factors.lu(p, kernel)
@@ -296,10 +275,11 @@ function factors.lu(p, kernel)
             local right = d.data[{{from, to}, {}}]
             exchange_rows(right, panel)
             local j, stop, width = panel.j, panel.stop, panel.width
-            local x = right[{{}, {j, stop}}]
-            solve_unit_lower(panel.matrix[{{}, {1, width}}].T, x)
+            local x = factor_steps.triangle(panel.matrix[{{}, {1, width}}].T,
+                right[{{}, {j, stop}}].T, {lower = true, unit = true}).T
+            right[{{}, {j, stop}}] = x
             if stop < n then
-                factor_steps.subtract(right[{{}, {stop + 1, n}}], x:clone(),
+                factor_steps.subtract(right[{{}, {stop + 1, n}}], x,
                     panel.matrix[{{}, {width + 1, n - j + 1}}])
             end
         end,

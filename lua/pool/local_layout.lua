@@ -191,6 +191,14 @@ function layout.library(task)
         needs = called[name] .. (lacks and ": " .. lacks or "")}
 end
 
+-- Does a matrix lie as they want it? cuSOLVERMp copies 16 elements at once, and
+-- neither is in order where a process has nothing of the matrix.
+local function lies_for(name, a)
+    local place = layout.place
+    return (name == layout.PRODUCTS or a.mb % 16 == 0 and a.nb % 16 == 0) and
+        a.m > (place.rows - 1) * a.mb and a.n > (place.cols - 1) * a.nb
+end
+
 -- It, of parts that lie on the grid; what trouble there was, as a number. All go
 -- into it or none.
 function layout.work(task, a, b, c, numbers)
@@ -198,6 +206,11 @@ function layout.work(task, a, b, c, numbers)
         local library = layout.library(task)
         if not library.available then
             error(("kernel %s needs %s"):format(library.name, library.needs), 0)
+        elseif not lies_for(library.name, a) then
+            error(("kernel %s takes blocks%s of which each process has some: " ..
+                "these are of %dx%d in blocks of %dx%d"):format(library.name,
+                library.name == layout.PRODUCTS and "" or " of a multiple of 16",
+                a.m, a.n, a.mb, a.nb), 0)
         end
     end)
     return links:work(task, layout.place, a, b, c, numbers)

@@ -209,10 +209,15 @@ static gpu_status multiply_split(cuda_device *d, const split_product *p,
                                  split_way way, const gpu_gemm *g,
                                  const split_edges *edges, int *has_edges)
 {
+    int is_certain = 0;
     *has_edges = 0;
     if (d->capability == 90)
-        return gpu_cuda_split16_hopper(d, p, way, g, edges, has_edges);
-    TRY(gpu_cuda_split16_ampere(d, p));
+        TRY(gpu_cuda_split16_hopper(d, p, way, g, edges, has_edges,
+                                    &is_certain));
+    else
+        TRY(gpu_cuda_split16_ampere(d, p));
+    if (is_certain)
+        return GPU_OK;
     TRY(launch_repair(d, p, g));
     return p->redoes ? GPU_OK : gpu_cuda_simt_matmul(d, g, &p->then, p->gate);
 }

@@ -115,11 +115,12 @@ split_way gpu_cuda_split16_hopper_way(const cuda_device *d, int64_t m,
 split_way gpu_cuda_split16_hopper_add_way(const cuda_device *d, int64_t m,
                                           int64_t n, int64_t k, int is_lower);
 size_t gpu_cuda_split16_hopper_workspace(const split_product *p, split_way w);
-/* Multiplies and certifies; g is for what is not certain. Tells whether it
- * does the edges too. */
+/* Multiplies, and certifies unless it says that this is for a launch behind it;
+ * g is for what is not certain. Tells whether it does the edges too. */
 gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
                                    split_way w, const gpu_gemm *g,
-                                   const split_edges *edges, int *has_edges);
+                                   const split_edges *edges, int *has_edges,
+                                   int *is_certain);
 size_t gpu_cuda_split16_ampere_workspace(const cuda_device *d,
                                          const split_product *p);
 /* Only multiplies: what is not certain is for a launch behind it. */

@@ -26,11 +26,13 @@ constexpr int SLOT = 2 * PLANE, SLOTS = 6; /* bytes */
 
 /* HALVES: 128 columns each of a block's tile. CHUNK: of k, added to the sums
  * at once. PAIR: blocks of a cluster, one above the other, share b. THEN: is
- * there an epilogue? ADDS: to c, and nothing is certified. */
-template <int HALVES_, int CHUNK_, int PAIR_, bool THEN_, int ADDS_ = 0>
+ * there an epilogue? ADDS: to c, and nothing is certified. TURNS: blocks take
+ * turns, see find_tiles, and what is noted is for a launch behind this. */
+template <int HALVES_, int CHUNK_, int PAIR_, bool THEN_, int ADDS_ = 0,
+          int TURNS_ = ADDS_>
 struct config {
     static constexpr int HALVES = HALVES_, CHUNK = CHUNK_, PAIR = PAIR_;
-    static constexpr int ADDS = ADDS_;
+    static constexpr int ADDS = ADDS_, TURNS = TURNS_;
     static constexpr bool THEN = THEN_;
     /* may k be cut into slices? (32 of it only, but the kernels without an
      * epilogue are tuned as they are) */
@@ -38,11 +40,12 @@ struct config {
 };
 
 typedef struct plan {
-    int steps;         /* of 64 along k */
-    int down, across;  /* tiles, of a pair where there are pairs */
-    int tiles;         /* that are wanted */
-    int abreast, turn; /* of what adds: teams of blocks, tiles; see find_tiles */
-    int is_lower;      /* see split_product */
+    int steps;        /* of 64 along k */
+    int down, across; /* tiles, of a pair where there are pairs */
+    int tiles;        /* that are wanted */
+    int abreast,
+        turn;     /* of what adds: teams of blocks, tiles; see find_tiles */
+    int is_lower; /* see split_product */
     int slices, slice_steps;
     unsigned *tickets; /* one a tile, zero between launches */
 } plan;
@@ -134,14 +137,14 @@ typedef struct tile_range {
 } tile_range;
 
 /* One team after the other runs on each multiprocessor where kernels of others
- * run beside this, for each a turn of `turn` tiles: a team that has to wait for
- * such a kernel to end keeps what is left from nobody. What certifies waits for
- * all blocks at its end, and has one turn. */
+ * run beside this, for each a turn of `turn` tiles: what a team has is late
+ * when it has to wait for such a kernel to end. Blocks that wait for all others
+ * at their end, to certify, have one turn. */
 template <class G>
 __device__ __forceinline__ tile_range find_tiles(const plan &q)
 {
     int share = G::PAIR * slices_of<G>(q), team = (int)blockIdx.x / share;
-    if (!G::ADDS)
+    if (!G::TURNS)
         return {team, q.tiles, (int)gridDim.x / share};
     int from = team / q.abreast * q.turn;
     return {from + team % q.abreast, min(q.tiles, from + q.turn), q.abreast};
@@ -544,7 +547,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         take_registers<MULTIPLY_REGISTERS>();
         if (products > 0)
             consume<G>(p, q, b, products, tiles);
-        if (!G::ADDS)
+        if (!G::TURNS)
             finish_grid(p, g, edges, (int)threadIdx.x - FEED,
                         __cvta_shared_to_generic(b.slots.first));
     }
@@ -559,6 +562,8 @@ template <bool THEN> using wide64 = config<2, 64, 2, THEN>;
 template <bool THEN> using wide32 = config<2, 32, 2, THEN>;
 template <bool THEN> using square64 = config<1, 64, 1, THEN>;
 template <bool THEN> using square32 = config<1, 32, 1, THEN>;
+typedef config<2, 64, 2, false, 0, 1> wide64_turns;
+typedef config<2, 32, 2, false, 0, 1> wide32_turns;
 typedef config<2, 64, 2, false, 1> wide64_add;
 typedef config<2, 32, 2, false, 1> wide32_add;
 typedef config<1, 64, 1, false, 1> square64_add;
@@ -609,7 +614,7 @@ static int64_t count_teams(const cuda_device *d, plan *q, int64_t most)
 {
     const int64_t many = 8, least = 2; /* turns; tiles of a team in each */
     int64_t turns = 1;
-    if (G::ADDS && d->has_guests)
+    if (G::TURNS && d->has_guests)
         turns = larger(1, smaller(many, q->tiles / (least * most)));
     q->turn = (int)ceil_div(q->tiles, turns);
     q->abreast = (int)smaller(q->turn, most);
@@ -727,10 +732,18 @@ static gpu_status multiply(cuda_device *d, const split_product *p, split_way w,
 
 gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
                                    split_way w, const gpu_gemm *g,
-                                   const split_edges *edges, int *has_edges)
+                                   const split_edges *edges, int *has_edges,
+                                   int *is_certain)
 {
+    const edge_work none = {};
+    *is_certain = 1;
     if (p->adds)
         return launch_adding(d, p, w, g);
+    if (d->has_guests && w.kind == split_way::WIDE && !p->then.changes) {
+        *is_certain = 0;
+        return p->k < 512 ? launch<wide32_turns>(d, p, 1, g, &none)
+                          : launch<wide64_turns>(d, p, 1, g, &none);
+    }
     edge_work work = plan_edges(edges, p->tickets + SPLIT_EDGES, has_edges);
     if (w.kind == split_way::SHORT || w.kind == split_way::TALL)
         *has_edges = 0;
