@@ -53,8 +53,8 @@ typedef struct cuda_device {
     int ordinal;    /* CUDA's number of it */
     int capability; /* 90 for 9.0 */
     int sms;        /* multiprocessors */
-    int has_guests; /* kernels that are not ours run at any time, as NCCL's */
-    int lost;       /* an error ended its use: nothing is issued any more */
+    int guests; /* multiprocessors that kernels of others may hold, as NCCL's */
+    int lost;   /* an error ended its use: nothing is issued any more */
     char description[384];
     cudaStream_t stream;
     cudaMemPool_t pool;
@@ -74,6 +74,12 @@ typedef struct cuda_device {
     int is_interrupted; /* a wait was, so that what was issued before may write
                            into the slot yet */
 } cuda_device;
+
+/* Blocks that fill a multiprocessor and wait for each other can be so many. */
+static inline int gpu_cuda_free_sms(const cuda_device *d)
+{
+    return d->sms - d->guests;
+}
 
 extern const gpu_host *gpu_cuda_host;
 #define FAIL(...) gpu_cuda_host->fail(__VA_ARGS__)

@@ -8,7 +8,7 @@ local library = ...
 local cyclic = require "lumat.block_cyclic"
 local mesh = require "lumat.mesh"
 local together = require "lumat.ranks".together
-local error, getenv = error, os.getenv
+local error, getenv, ipairs = error, os.getenv, ipairs
 local require, tonumber = require, tonumber
 -- panel: columns of one of products and factors, where a test told it.
 local layout = {panel = tonumber(getenv "LUMAT_PANEL" or "")}
@@ -191,12 +191,25 @@ function layout.library(task)
         needs = called[name] .. (lacks and ": " .. lacks or "")}
 end
 
--- Does a matrix lie as they want it? cuSOLVERMp copies 16 elements at once, and
--- neither is in order where a process has nothing of the matrix.
+-- Does a matrix lie as both have been found to take it? With parts of blocks, or
+-- where a process has nothing, some of their calls fail, in one process alone,
+-- and cuSOLVERMp's for blocks that are no multiple of 16.
 local function lies_for(name, a)
     local place = layout.place
     return (name == layout.PRODUCTS or a.mb % 16 == 0 and a.nb % 16 == 0) and
-        a.m > (place.rows - 1) * a.mb and a.n > (place.cols - 1) * a.nb
+        a.m % a.mb == 0 and a.n % a.nb == 0 and
+        a.m >= place.rows * a.mb and a.n >= place.cols * a.nb
+end
+
+local function check_parts(name, ...)
+    for _, a in ipairs{...} do
+        if not lies_for(name, a) then
+            error(("kernel %s takes whole blocks%s, of which each process has " ..
+                "some: these are of %dx%d in blocks of %dx%d"):format(name,
+                name == layout.PRODUCTS and "" or " of a multiple of 16",
+                a.m, a.n, a.mb, a.nb), 0)
+        end
+    end
 end
 
 -- It, of parts that lie on the grid; what trouble there was, as a number. All go
@@ -206,11 +219,11 @@ function layout.work(task, a, b, c, numbers)
         local library = layout.library(task)
         if not library.available then
             error(("kernel %s needs %s"):format(library.name, library.needs), 0)
-        elseif not lies_for(library.name, a) then
-            error(("kernel %s takes blocks%s of which each process has some: " ..
-                "these are of %dx%d in blocks of %dx%d"):format(library.name,
-                library.name == layout.PRODUCTS and "" or " of a multiple of 16",
-                a.m, a.n, a.mb, a.nb), 0)
+        end
+        if c then
+            check_parts(library.name, a, b, c)
+        else -- right sides may be few
+            check_parts(library.name, a)
         end
     end)
     return links:work(task, layout.place, a, b, c, numbers)

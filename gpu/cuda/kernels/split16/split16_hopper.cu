@@ -614,7 +614,7 @@ static int64_t count_teams(const cuda_device *d, plan *q, int64_t most)
 {
     const int64_t many = 8, least = 2; /* turns; tiles of a team in each */
     int64_t turns = 1;
-    if (G::TURNS && d->has_guests)
+    if (G::TURNS && d->guests > 0)
         turns = larger(1, smaller(many, q->tiles / (least * most)));
     q->turn = (int)ceil_div(q->tiles, turns);
     q->abreast = (int)smaller(q->turn, most);
@@ -739,7 +739,7 @@ gpu_status gpu_cuda_split16_hopper(cuda_device *d, const split_product *p,
     *is_certain = 1;
     if (p->adds)
         return launch_adding(d, p, w, g);
-    if (d->has_guests && w.kind == split_way::WIDE && !p->then.changes) {
+    if (d->guests > 0 && w.kind == split_way::WIDE && !p->then.changes) {
         *is_certain = 0;
         return p->k < 512 ? launch<wide32_turns>(d, p, 1, g, &none)
                           : launch<wide64_turns>(d, p, 1, g, &none);

@@ -660,12 +660,14 @@ static int plan_strips(const cuda_device *d, int64_t span, int64_t depth,
                        int held, strips *p, int *slices, int *rows)
 {
     int64_t columns = ceil_div(span, STRIP), most = held / HELD_ROW;
-    int64_t least = ceil_div(depth, most), at_once = d->sms / least;
+    int64_t least = ceil_div(depth, most),
+            at_once = gpu_cuda_free_sms(d) / least;
     if (at_once == 0)
         return 0;
     p->groups = (int)ceil_div(columns, smaller(at_once, columns));
     p->at_once = (int)ceil_div(columns, p->groups);
-    *rows = (int)larger(ceil_div(depth, d->sms / p->at_once), CREW_WARPS);
+    *rows = (int)larger(ceil_div(depth, gpu_cuda_free_sms(d) / p->at_once),
+                        CREW_WARPS);
     *slices = (int)ceil_div(depth, *rows);
     return 1;
 }
@@ -707,7 +709,8 @@ static gpu_status launch(cuda_device *d, const job *a, const job *b, strips p)
     if (b->how != READY)
         bytes += b->slice_rows * HELD_ROW;
     TRY(keep_division(d, (const void *)split_both<HOW>, held, &prepared));
-    return launch_behind(d, split_both<HOW>, dim3((unsigned)d->sms), 2 * CREW,
+    return launch_behind(d, split_both<HOW>,
+                         dim3((unsigned)gpu_cuda_free_sms(d)), 2 * CREW,
                          (size_t)bytes, 1, *a, *b, p);
 }
 
