@@ -44,16 +44,14 @@ gpu_status gpu_exchange_finish(gpu_exchange *e);
  * libraries do, for GPUs cuBLASMp and cuSOLVERMp. In place of a means that a
  * has the result. `numbers` belongs to a factorisation, and is its caller's. */
 typedef enum gpu_grid_task {
-    GPU_GRID_PRODUCT,        /* c = a b */
-    GPU_GRID_LU,             /* in place of a; numbers: its exchanges of rows */
-    GPU_GRID_SOLVE_LU,       /* b becomes the x of a x = b, of what LU gave */
-    GPU_GRID_CHOLESKY,       /* L in place of a's lower triangle */
-    GPU_GRID_SOLVE_CHOLESKY, /* as SOLVE_LU, of that */
-    GPU_GRID_QR,             /* R and reflections in place of a; numbers: their
-                              * factors */
-    GPU_GRID_APPLY_Q,        /* b becomes Q b, of what QR gave */
-    GPU_GRID_EIGH, /* of a's lower triangle, which is lost: vectors into b,
-                    * values, rising, into numbers */
+    GPU_GRID_PRODUCT,  /* c = a b */
+    GPU_GRID_LU,       /* in place of a; numbers: its exchanges of rows */
+    GPU_GRID_CHOLESKY, /* L in place of a's lower triangle */
+    GPU_GRID_QR,       /* R and reflections in place of a; numbers: their
+                        * factors */
+    GPU_GRID_APPLY_Q,  /* b becomes Q b, of what QR gave */
+    GPU_GRID_EIGH,     /* of a's lower triangle, which is lost: vectors into b,
+                        * values, rising, into numbers */
 } gpu_grid_task;
 
 /* m x n in blocks of mb x nb. data: this process's part by columns, a matrix
@@ -126,6 +124,6 @@ typedef struct gpu_exchange_entry {
     const char *(*lacks)(void *exchange, gpu_grid_task task);
     gpu_status (*work)(void *exchange, gpu_grid_work *w);
 } gpu_exchange_entry;
-enum { GPU_EXCHANGE_ABI = 2 };
+enum { GPU_EXCHANGE_ABI = 3 };
 
 #endif

@@ -67,18 +67,10 @@ static struct solver_library {
                                  int64_t *, cudaDataType, SIZES);
     status_t (*Getrf)(object, int64_t m, int64_t n, OPERAND, int64_t *,
                       cudaDataType, ROOM, int *info);
-    status_t (*Getrs_bufferSize)(object, int, int64_t n, int64_t nrhs, READ,
-                                 const int64_t *, OPERAND, cudaDataType, SIZES);
-    status_t (*Getrs)(object, int, int64_t n, int64_t nrhs, READ,
-                      const int64_t *, OPERAND, cudaDataType, ROOM, int *info);
     status_t (*Potrf_bufferSize)(object, int, int64_t n, READ, cudaDataType,
                                  SIZES);
     status_t (*Potrf)(object, int, int64_t n, OPERAND, cudaDataType, ROOM,
                       int *info);
-    status_t (*Potrs_bufferSize)(object, int, int64_t n, int64_t nrhs, READ,
-                                 OPERAND, cudaDataType, SIZES);
-    status_t (*Potrs)(object, int, int64_t n, int64_t nrhs, READ, OPERAND,
-                      cudaDataType, ROOM, int *info);
     status_t (*Geqrf_bufferSize)(object, int64_t m, int64_t n, OPERAND,
                                  cudaDataType, SIZES);
     status_t (*Geqrf)(object, int64_t m, int64_t n, OPERAND, void *tau,
@@ -144,9 +136,7 @@ static void find_solver(void)
     FIND(solver, "cusolverMp", CreateMatrixDesc)
     FIND(solver, "cusolverMp", DestroyMatrixDesc)
     BOTH(Getrf)
-    BOTH(Getrs)
     BOTH(Potrf)
-    BOTH(Potrs)
     BOTH(Geqrf)
     BOTH(Ormqr)
     BOTH(Syevd)
@@ -284,13 +274,6 @@ static gpu_status take_call_room(cuda_device *d, room *r)
     return GPU_OK;
 }
 
-__global__ void pivots_from(int64_t *to, const double *from, int64_t n)
-{
-    int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-    if (i < n)
-        to[i] = (int64_t)from[i];
-}
-
 __global__ void pivots_to(double *to, const int64_t *from, int64_t n)
 {
     int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
@@ -298,11 +281,11 @@ __global__ void pivots_to(double *to, const int64_t *from, int64_t n)
         to[i] = (double)from[i];
 }
 
-/* Whole numbers of 8 bytes, one for each of a's columns here; of LU to come. */
+/* Whole numbers of 8 bytes, one for each of a's columns here, to come. */
 static gpu_status take_pivots(cuda_device *d, const gpu_grid_work *w, room *r)
 {
     int64_t n = w->a.cols;
-    if (w->task != GPU_GRID_LU && w->task != GPU_GRID_SOLVE_LU)
+    if (w->task != GPU_GRID_LU)
         return GPU_OK;
     int64_t most =
         larger(n, w->a.rows + w->a.mb); /* ScaLAPACK's have so many */
@@ -310,11 +293,6 @@ static gpu_status take_pivots(cuda_device *d, const gpu_grid_work *w, room *r)
     TRY(gpu_cuda_take_room(d, bytes, &r->pivots));
     r->bytes_of_pivots = bytes;
     CHECK(d, cudaMemsetAsync(r->pivots, 0, bytes, d->stream));
-    if (w->task == GPU_GRID_LU || n == 0)
-        return GPU_OK;
-    pivots_from<<<(unsigned)ceil_div(n, 256), 256, 0, d->stream>>>(
-        (int64_t *)r->pivots, (const double *)w->numbers, n);
-    LAUNCHED(d);
     return GPU_OK;
 }
 
@@ -432,12 +410,8 @@ static gpu_status factor(const grid_libraries *l, const gpu_grid_work *w,
     switch (w->task) {
     case GPU_GRID_LU:
         STEP(Getrf, m, n, FIRST(p[0]), pivots);
-    case GPU_GRID_SOLVE_LU:
-        STEP(Getrs, NO_TRANSPOSE, n, sides, FIRST(p[0]), pivots, FIRST(p[1]));
     case GPU_GRID_CHOLESKY:
         STEP(Potrf, LOWER, n, FIRST(p[0]));
-    case GPU_GRID_SOLVE_CHOLESKY:
-        STEP(Potrs, LOWER, n, sides, FIRST(p[0]), FIRST(p[1]));
     case GPU_GRID_QR: /* its question for room has no factors */
         if (asks)
             SOLVER(Geqrf_bufferSize, l->solver, m, n, FIRST(p[0]), type,

@@ -169,7 +169,8 @@ end
 
 -- --- by NVIDIA's library -----------------------------------------------------
 
--- For several GPUs: see links:work. Factors that it made only it can use.
+-- For several GPUs: see links:work. Systems are solved as with factors of our own,
+-- as some of its calls fail where right sides are few.
 
 -- The kernels of a factorisation, the usual one first, as kernel_list has them;
 -- is_of_library: what it does is to be looked at.
@@ -219,11 +220,12 @@ local function exchanges_of(p)
     return all:flatten():totable()
 end
 
--- The order of the rows that such exchanges lead to.
+-- The order of the rows that such exchanges lead to; 0: it stopped before.
 local function order_after(exchanges)
     local order = {}
     for i = 1, #exchanges do order[i] = i end
     for i, other in ipairs(exchanges) do
+        if other == 0 then other = i end
         if not (other >= i and other <= #exchanges) then
             error(("cuSOLVERMp exchanged row %d with %s"):format(i, other), 0)
         end
@@ -247,7 +249,7 @@ function factors.lu(p, kernel)
     local n = p.n
     if is_by_library(kernel, p) then
         local zero = factor_by_library("lu", p, "f64")
-        return p.numbers, zero
+        return order_after(exchanges_of(p)), zero
     end
     local d = columns_of(p)
     local order, first = library.range(1, n, here), 0
@@ -399,17 +401,12 @@ local function substitute(d, x, how)
 end
 
 -- Into `into`, a column, the order that lu gave.
-function factors.lu_order(p, order, _, into)
-    if p.is_of_library then order = order_after(exchanges_of(p)) end
+function factors.lu_order(_, order, _, into)
     into[{{}, {}}] = order:col()
 end
 
 -- B = A^-1 B, of what lu gave.
 function factors.lu_solve(p, order, b)
-    if p.is_of_library then
-        layout.work("solve_lu", p, b, nil, p.numbers)
-        return
-    end
     local d, x = columns_of(p), sides_of(b)
     together(function()
         if x.data.rows > 0 then x.data = x.data[{{}, order}]:clone() end
@@ -420,10 +417,6 @@ function factors.lu_solve(p, order, b)
 end
 
 function factors.chol_solve(p, b)
-    if p.is_of_library then
-        layout.work("solve_chol", p, b)
-        return
-    end
     local d, x = columns_of(p), sides_of(b)
     substitute(d, x, {lower = true})
     substitute(d, x, {lower = true, turned = true})

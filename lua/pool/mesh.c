@@ -388,10 +388,7 @@ static gpu_grid_task check_task(lua_State *L, int index)
 {
     static const char *const names[] = {[GPU_GRID_PRODUCT] = "product",
                                         [GPU_GRID_LU] = "lu",
-                                        [GPU_GRID_SOLVE_LU] = "solve_lu",
                                         [GPU_GRID_CHOLESKY] = "chol",
-                                        [GPU_GRID_SOLVE_CHOLESKY] =
-                                            "solve_chol",
                                         [GPU_GRID_QR] = "qr",
                                         [GPU_GRID_APPLY_Q] = "apply_q",
                                         [GPU_GRID_EIGH] = "eigh",

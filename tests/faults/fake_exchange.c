@@ -259,15 +259,6 @@ static gpu_grid_view row_of(const gpu_grid_work *w, int rank)
                            .cols = w->a.cols};
 }
 
-/* All the exchanges of rows, from their parts, which are of f64. */
-static double *exchanges_of(exchange *e, const gpu_grid_work *w)
-{
-    gpu_grid_work reals = *w;
-    gpu_grid_view row = row_of(w, e->rank);
-    reals.type = GPU_F64;
-    return (double *)gather(e, &reals, &row);
-}
-
 static void keep_exchanges(const gpu_grid_work *w, int rank,
                            const int64_t *places)
 {
@@ -289,32 +280,6 @@ static void keep_exchanges(const gpu_grid_work *w, int rank,
     free(now);
 }
 
-static void exchange_rows(const gpu_grid_work *w, void *b,
-                          const double *exchanges)
-{
-    for (int64_t i = 0; i < w->a.n; i++)
-        for (int64_t j = 0; j < w->b.n; j++) {
-            int64_t p = j * w->b.m + i,
-                    q = j * w->b.m + (int64_t)exchanges[i] - 1;
-            double complex x = element(w->type, b, p);
-            set_element(w->type, b, p, element(w->type, b, q));
-            set_element(w->type, b, q, x);
-        }
-}
-
-static gpu_status by_triangle(const gpu_grid_work *w, void *a, void *b,
-                              int is_lower, int is_unit, int is_turned)
-{
-    gpu_factoring f = {.kind = GPU_FACTOR_TRIANGLE,
-                       .a = view_of(w, &w->a, a),
-                       .b = view_of(w, &w->b, b),
-                       .is_lower = is_lower,
-                       .is_unit = is_unit,
-                       .is_turned = is_turned,
-                       .is_conjugated = is_turned};
-    return gpu_cpu_factor(NULL, &f);
-}
-
 static gpu_status factor(exchange *e, gpu_grid_work *w, void *a, void *b)
 {
     gpu_factoring f = {.a = view_of(w, &w->a, a)};
@@ -330,21 +295,9 @@ static gpu_status factor(exchange *e, gpu_grid_work *w, void *a, void *b)
         keep_exchanges(w, e->rank, f.places);
         free(f.places);
         break;
-    case GPU_GRID_SOLVE_LU:
-        numbers = (char *)exchanges_of(e, w);
-        exchange_rows(w, b, (const double *)numbers);
-        status = by_triangle(w, a, b, 1, 1, 0);
-        if (status == GPU_OK)
-            status = by_triangle(w, a, b, 0, 0, 0);
-        break;
     case GPU_GRID_CHOLESKY:
         f.kind = GPU_FACTOR_CHOLESKY;
         status = gpu_cpu_factor(NULL, &f);
-        break;
-    case GPU_GRID_SOLVE_CHOLESKY:
-        status = by_triangle(w, a, b, 1, 0, 0);
-        if (status == GPU_OK)
-            status = by_triangle(w, a, b, 1, 0, 1);
         break;
     case GPU_GRID_QR:
         numbers = calloc((size_t)w->a.n + 1, bytes_of(w->type));
