@@ -239,7 +239,7 @@ end
 -- Rows of some columns exchanged: row moved[i] becomes what row from[i] was.
 local function exchange_rows(data, panel)
     if panel.moved.rows > 0 and data.rows > 0 then
-        data[{{}, panel.moved}] = data[{{}, panel.from}]:clone()
+        data[{{}, panel.moved}] = data[{{}, panel.from}]
     end
 end
 
