@@ -198,8 +198,8 @@ function TestGroups:test_rows_are_written_one_by_one()
     lu.assertEquals(journal.list(dir .. "/claims"), {})
 end
 
--- Two groups' states are never alive at a time once they are worth a look.
-function TestGroups:test_one_state_at_a_time()
+-- How many groups' states are alive at a time where one takes so long.
+local function states_alive(seconds)
     local alive = setmetatable({}, {__mode = "k"})
     local most = 0
     run(function()
@@ -210,10 +210,21 @@ function TestGroups:test_one_state_at_a_time()
                 most = math.max(most, all)
                 local state = {n = p.n}
                 alive[state] = true
-                journal.sleep(0.1)
+                journal.sleep(seconds)
                 return state
             end}
     end)
+    return most
+end
+
+-- Never two once they are worth a look, which on a machine that does something
+-- else takes longer.
+function TestGroups:test_one_state_at_a_time()
+    local most
+    for _, seconds in ipairs{0.1, 0.3, 1} do
+        most = states_alive(seconds)
+        if most == 1 then break end
+    end
     lu.assertEquals(most, 1)
 end
 
