@@ -4,6 +4,7 @@ local library = ...
 local checks = require "lumat.checks"
 local parts = require "lumat.distributed_parts"
 local products = require "lumat.products"
+local reductions = require "lumat.distributed_reductions"
 local fail, methods, state_of = checks.fail, parts.methods, parts.state_of
 local pairs, require = pairs, require
 local format, sqrt = string.format, math.sqrt
@@ -12,6 +13,8 @@ local format, sqrt = string.format, math.sqrt
 -- times the 2-norm of row k of B, with a probability of 1 - 5e-18 (see
 -- gpu/operations/freivalds.c).
 local SIGMAS = 9
+
+local function times(...) return reductions.weighted_sums("verify", ...) end
 
 local function operand(name, X)
     local s = state_of("verify", X)
@@ -22,11 +25,10 @@ end
 
 -- What each row may be off: gamma, and what the check itself rounds.
 local function limits(A, B, gamma, terms)
-    local wide = A:abs():f64()
-    local rows = B:abs():f64()
-    local norms = rows:square():sum(2):sqrt()
-    return (wide * norms) * (SIGMAS * gamma) +
-        (wide * rows:sum(2)) * (4 * terms * 2.0 ^ -53)
+    local one = library.ones(B.cols, 1, {dtype = "f64", device = "cpu"})
+    local norms = times(B, "squares", one):sqrt()
+    return times(A, "abs", norms) * (SIGMAS * gamma) +
+        times(A, "abs", times(B, "abs", one)) * (4 * terms * 2.0 ^ -53)
 end
 
 -- How far each row of a product may be off, relative to that: where a kernel
@@ -36,24 +38,19 @@ local function gamma_of(A, k, gamma)
     return gamma * (checks.is_complex(A) and 2 * sqrt(2) or 1)
 end
 
-local function as_wide(X) return X[checks.is_complex(X) and "c128" or "f64"](X) end
-
 -- What any result of A * B is judged by: for a vector of random signs.
 local function reference(A, B)
     local x = library.randint(0, 1, B.cols, 1,
         {dtype = "f64", device = "cpu"}) * 2 - 1
-    if checks.is_complex(A) then x = x:c128() end
-    return {A = A, B = B, x = x,
-        exact = (as_wide(A) * (as_wide(B) * x)):gather()}
+    if checks.is_complex(A) or checks.is_complex(B) then x = x:c128() end
+    return {A = A, B = B, x = x, exact = times(A, "same", times(B, "same", x))}
 end
 
 -- Is C that, as far as gamma promises? The ratio is to the bound of a row.
 local function judge(C, known, gamma)
     local A, B, exact = known.A, known.B, known.exact
-    local found = (as_wide(C) * known.x):gather()
-    local off = (found - exact):abs()
+    local off = (times(C, "same", known.x) - exact):abs()
     local limit = limits(A, B, gamma, A.cols + B.cols)
-    if parts.is(limit) then limit = limit:gather() end
     local ratio = A.rows == 0 and 0 or
         library.where(off:eq(0), 0, off / limit):max()
     local result = {ratio = ratio, accept = ratio <= 1,
@@ -74,8 +71,7 @@ function methods.verify(C, A, B, options)
     if k ~= k2 or rows ~= m or cols ~= n then
         fail("verify", "C is %dx%d, A %dx%d and B %dx%d", rows, cols, m, k, k2, n)
     end
-    local wide = checks.is_complex(C) and "c128" or "f64"
-    return judge(C, reference(A[wide](A), B[wide](B)), bound or gamma_of(C, k))
+    return judge(C, reference(A, B), bound or gamma_of(C, k))
 end
 
 return {gamma_of = gamma_of, reference = reference, judge = judge}

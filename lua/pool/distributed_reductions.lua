@@ -120,6 +120,31 @@ local function reduce_axis(name, s, axis)
     return axis == 1 and out.T:clone() or out
 end
 
+-- f(D) v as a column here, in double precision, for a column v here: f is
+-- "same", "abs" or "squares", of what elements are.
+local function weighted_sums(what, D, f, v)
+    local s = state_of(what, D)
+    local w = check_alive(what, s)
+    local p, own, found = w.p, s.turned and 1 or 2, {}
+    if s.turned == "C" then v = library.conj(v) end
+    pool.tell_with(p, what, function(number)
+        local r, c = (number - 1) // p.cols, (number - 1) % p.cols
+        local place = own == 1 and cyclic.places(w.m, w.mb, r, p.rows) or
+            cyclic.places(w.n, w.nb, c, p.cols)
+        return v[{place, {}}]:clone()
+    end, function(link, size, number)
+        if size[1] == 0 then return end
+        found[number] = link:matrix(size[3], size[1], size[2])
+    end, "weighted_sums", w.id, f, own, v.dtype)
+    local out = library.zeros(own == 1 and w.n or w.m, 1, {device = "cpu",
+        dtype = f == "same" and checks.is_complex(D) and "c128" or v.dtype})
+    each_line(w, own, found, function(list, place)
+        local value = folded(list, library.add)
+        out[{place, {}}] = own == 1 and value or value.T
+    end)
+    return s.turned == "C" and library.conj(out) or out
+end
+
 local function axis_of(name, axis)
     if type(axis) == "table" then axis = axis.axis end
     if axis ~= nil and axis ~= 1 and axis ~= 2 then
@@ -267,3 +292,5 @@ for _, name in ipairs{"cumsum", "cumprod"} do
         return axis == 1 and t or t.T
     end
 end
+
+return {weighted_sums = weighted_sums}

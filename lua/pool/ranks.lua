@@ -448,6 +448,43 @@ function told.reduce_axis(id, name, axis)
     return {values.rows, values.cols, values.dtype}, values
 end
 
+-- Bytes of a part that are made wide at once.
+local WIDE = 64 << 20
+
+-- What there may be summed of elements.
+local weighed = {
+    same = function(x) return x end,
+    abs = function(x) return x:abs() end,
+    squares = function(x)
+        x = x:abs()
+        return x % x
+    end,
+}
+
+-- Along an axis as in reduce_axis: sums of elements times weights, in double
+-- precision, of which no more is made than WIDE.
+function told.weighted_sums(id, name, axis, dtype)
+    local data, f, sums = parts[id].data, weighed[name], nil
+    local count = axis == 1 and data.cols or data.rows
+    local weights = here(link:matrix(dtype, count, 1))
+    if data.rows == 0 or data.cols == 0 then return {0, 0} end
+    local other = axis == 1 and data.rows or data.cols
+    local some = larger(1, WIDE // (ranks.sizes.c128 * other))
+    for from = 1, count, some do
+        local range = {from, smaller(from + some - 1, count)}
+        local w = weights[{range, {}}]
+        local part
+        if axis == 1 then
+            part = library.sum(f(wide(data[{{}, range}])) % w.T, 2)
+        else
+            part = library.sum(f(wide(data[{range, {}}])) % w, 1)
+        end
+        sums = sums and sums + part or part
+    end
+    sums = plain(sums)
+    return {sums.rows, sums.cols, sums.dtype}, sums
+end
+
 -- The largest or smallest element here, "argmax" or "argmin", the first in the
 -- order of rows, or of columns: its value, row and column.
 function told.reduce_place(id, name, by_columns)

@@ -387,6 +387,11 @@ function TestPool.test_verify()
         local A = C:gather()
         A[{7, 9}] = 1e4
         lu.assertFalse(verify(spread(A), D, E).accept, dtype)
+        local G = drandn(50, 30, {dtype = dtype})
+        lu.assertTrue(verify(D.H * G, D.H, G).accept, dtype)
+        lu.assertTrue(verify((E.T * D.T).T, D, E).accept, dtype)
+        lu.assertTrue(verify(spread((D * E):gather(), {block = 2}), D, E).accept, dtype)
+        lu.assertFalse(verify(D.H * G, D.T + 1, G).accept, dtype)
     end
     lu.assertErrorMsgContains("C is 4x4, A 4x3 and B 4x4", verify, drand(4),
         drand(4, 3), drand(4))

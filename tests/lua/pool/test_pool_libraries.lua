@@ -101,7 +101,8 @@ each_grid(TestLibraries, "factors", function(what)
     lu.assertEquals(dzeros(0):chol{kernel = "cusolvermp"}.L.rows, 0)
     local pivots = ones(n)
     pivots[3] = -1
-    lu.assertErrorMsgContains("order 3", chol, spread(diag(pivots)), by)
+    local _, why = pcall(chol, spread(diag(pivots)), by) -- 0.8 says no more
+    lu.assertTrue((why:find "order 3" or why:find "cusolverMpPotrf") ~= nil, why)
     lu.assertErrorMsgContains("pivot 1 is 0", function()
         return dzeros(n):lu(by):solve(ones(n, here))
     end)
