@@ -149,10 +149,7 @@ static gpu_status make_exchange(exchange *e, const unsigned char *name,
     e->rank = rank;
     e->count = count;
     memcpy(&id, name, sizeof id);
-    int lowest, highest;
-    CHECK(d, cudaDeviceGetStreamPriorityRange(&lowest, &highest));
-    CHECK(d, cudaStreamCreateWithPriority(&e->stream, cudaStreamNonBlocking,
-                                          highest));
+    CHECK(d, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
     CHECK(d, cudaEventCreateWithFlags(&e->ready, cudaEventDisableTiming));
     CHECK(d, cudaEventCreateWithFlags(&e->done, cudaEventDisableTiming));
     return settle(e,
