@@ -24,7 +24,8 @@ sub is_sanitized
 sub new_folder
 {
     my $folder = tempdir("lumat-$_[0]-XXXXXX", TMPDIR => 1, CLEANUP => 1);
-    return $ENV{OMPI_MCA_orte_tmpdir_base} = $folder;
+    $ENV{OMPI_MCA_orte_tmpdir_base} = $folder;
+    return $folder;
 }
 
 # Text of characters as UTF-8, bytes as they are.

@@ -75,7 +75,7 @@ typedef struct cuda_device {
                            into the slot yet */
 } cuda_device;
 
-/* Blocks that fill a multiprocessor and wait for each other can be so many. */
+/* How many blocks that each fill a multiprocessor surely run at once. */
 static inline int gpu_cuda_free_sms(const cuda_device *d)
 {
     return d->sms - d->guests;

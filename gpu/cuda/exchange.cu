@@ -1,6 +1,7 @@
 /* Exchanges with the GPUs of other processes by NCCL, which is opened when it
  * is first needed, on a stream of their own. Its calls do not wait: what they
- * began is looked at until it is done, or a minute is over. */
+ * began is looked at until it is done, or a minute is over. Only what libraries
+ * exchange waits. */
 #include <dlfcn.h>
 #include <sched.h>
 #include <string.h>
@@ -16,9 +17,8 @@ static_assert(sizeof(ncclUniqueId) == GPU_EXCHANGE_NAME, "a name is its id");
 
 static const double MOST_SECONDS = 60;
 
-/* Multiprocessors for messages: as many as carry what the links do. What our
- * own kernels leave free, as they would wait for each other behind messages
- * else. */
+/* Multiprocessors left to NCCL. A kernel of ours whose blocks all wait for each
+ * other must not need these: its last ones would wait for a message to end. */
 enum { GUESTS = 24 };
 
 /* --- the library ---------------------------------------------------------- */
@@ -145,7 +145,9 @@ static gpu_status make_exchange(exchange *e, const unsigned char *name,
     ncclUniqueId id;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 17, 0)
     config.maxCTAs = GUESTS;
+#endif
     e->rank = rank;
     e->count = count;
     memcpy(&id, name, sizeof id);
@@ -164,7 +166,7 @@ static gpu_status open_exchange(void *device, const unsigned char *name,
     TRY(need_library());
     exchange *e = new exchange{};
     e->device = d;
-    d->guests = GUESTS;
+    d->guests = smaller(GUESTS, d->sms / 4);
     gpu_status status = make_exchange(e, name, rank, count);
     if (status != GPU_OK)
         close_exchange(e);
@@ -203,47 +205,56 @@ static gpu_status finish(void *handle)
     return GPU_OK;
 }
 
-/* Process 0 tells the others so many bytes. */
-static gpu_status tell_all(exchange *e, void *bytes, size_t n)
+/* What each needs for itself before all meet once more: process 0 the name. */
+static gpu_status prepare_meeting(exchange *e, ncclUniqueId *id, void **there)
 {
-    cuda_device *d = e->device;
-    void *there;
-    TRY(gpu_cuda_take_room(d, n, &there));
-    gpu_status status = GPU_OK;
-    if (e->rank == 0)
-        status = gpu_cuda_upload(d, there, bytes, n);
-    for (int peer = 1; peer < e->count && status == GPU_OK; peer++) {
-        gpu_bytes_parcel p = {there, n, e->rank == 0 ? peer : 0, e->rank > 0};
-        if (e->rank == 0 || e->rank == peer)
-            status = begin(e, &p, 1);
-    }
-    if (status == GPU_OK)
-        status = finish(e);
-    if (status == GPU_OK && e->rank > 0)
-        status = gpu_cuda_download(d, bytes, there, n);
-    gpu_cuda_free(d, there, n);
-    return status;
+    TRY(gpu_cuda_take_room(e->device, sizeof *id, there));
+    if (e->rank > 0)
+        return GPU_OK;
+    ncclResult_t result = nccl.GetUniqueId(id);
+    if (result != ncclSuccess)
+        return FAIL(GPU_INTERNAL, "NCCL: %s", nccl.GetErrorString(result));
+    return gpu_cuda_upload(e->device, *there, id, sizeof *id);
 }
 
-/* A communicator whose calls wait, of the same processes. One that is split
- * from the first, whose calls do not, was refused by NCCL 2.28. Where there is
- * no name all hear of it, as a name of zeros. */
-static gpu_status open_waiting(exchange *e)
+static gpu_status meet_again(exchange *e, ncclUniqueId *id, void *there)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    ncclUniqueId id, none;
     config.blocking = 1;
+    for (int peer = 1; peer < e->count; peer++) {
+        gpu_bytes_parcel p = {there, sizeof *id, e->rank == 0 ? peer : 0,
+                              e->rank > 0};
+        if (e->rank == 0 || e->rank == peer)
+            TRY(begin(e, &p, 1));
+    }
+    TRY(finish(e));
+    if (e->rank > 0)
+        TRY(gpu_cuda_download(e->device, id, there, sizeof *id));
+    return settle(
+        e,
+        nccl.CommInitRankConfig(&e->waiting, e->count, *id, e->rank, &config),
+        "to come together once more");
+}
+
+/* A communicator whose calls wait, of the same processes, who get its name over
+ * the first. One that is split from the first was refused by NCCL 2.28. */
+static gpu_status open_waiting(exchange *e, gpu_grid_work *w)
+{
+    ncclUniqueId id;
+    void *there = NULL;
     if (e->waiting != NULL)
         return GPU_OK;
-    memset(&none, 0, sizeof none);
-    if (e->rank != 0 || nccl.GetUniqueId(&id) != ncclSuccess)
-        id = none;
-    TRY(tell_all(e, &id, sizeof id));
-    if (memcmp(&id, &none, sizeof id) == 0)
-        return FAIL(GPU_INTERNAL, "NCCL: there is no name to meet by");
-    return settle(
-        e, nccl.CommInitRankConfig(&e->waiting, e->count, id, e->rank, &config),
-        "to come together once more");
+    gpu_status status =
+        gpu_cuda_all_are_well(w, prepare_meeting(e, &id, &there));
+    if (status == GPU_OK)
+        status = gpu_cuda_all_are_well(w, meet_again(e, &id, there));
+    if (there != NULL)
+        gpu_cuda_free(e->device, there, sizeof id);
+    if (status != GPU_OK && e->waiting != NULL) {
+        nccl.CommAbort(e->waiting);
+        e->waiting = NULL;
+    }
+    return status;
 }
 
 static const char *lacks(void *, gpu_grid_task task)
@@ -255,7 +266,7 @@ static gpu_status work(void *handle, gpu_grid_work *w)
 {
     exchange *e = (exchange *)handle;
     ENTER(d, e->device);
-    TRY(open_waiting(e));
+    TRY(open_waiting(e, w));
     return gpu_cuda_grid_work(d, &e->libraries, e->waiting, w);
 }
 

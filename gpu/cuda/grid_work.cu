@@ -509,7 +509,7 @@ static gpu_status run(cuda_device *d, const grid_libraries *l, gpu_grid_work *w,
 
 /* What became of a step, or that it failed in another process; its text is what
  * ranks.ANOTHER says (lua/pool/ranks.lua). */
-static gpu_status all_are_well(const gpu_grid_work *w, gpu_status status)
+gpu_status gpu_cuda_all_are_well(const gpu_grid_work *w, gpu_status status)
 {
     if (w->agree(w->context, status == GPU_OK) || status != GPU_OK)
         return status;
@@ -523,20 +523,20 @@ gpu_status gpu_cuda_grid_work(cuda_device *d, grid_libraries *l, void *comm,
     room r = {};
     int is_product = w->task == GPU_GRID_PRODUCT;
     w->trouble = 0;
-    gpu_status status = all_are_well(
+    gpu_status status = gpu_cuda_all_are_well(
         w, l->is_broken
                ? FAIL(GPU_INTERNAL, "the libraries for several GPUs failed; "
                                     "pool.restart() starts them anew")
                : begin_alone(d, l, w, p, &r));
     if (status == GPU_OK) {
-        status = all_are_well(
+        status = gpu_cuda_all_are_well(
             w, ask_together(l, comm, w, p, &r,
                             is_product ? &l->blas_grid : &l->solver_grid));
         l->is_broken = status != GPU_OK; /* some may have a grid, others not */
         if (status == GPU_OK)
-            status = all_are_well(w, take_call_room(d, &r));
+            status = gpu_cuda_all_are_well(w, take_call_room(d, &r));
         if (status == GPU_OK)
-            status = all_are_well(w, run(d, l, w, p, &r));
+            status = gpu_cuda_all_are_well(w, run(d, l, w, p, &r));
     }
     end_room(d, &r);
     for (int i = 0; i < 3; i++) {

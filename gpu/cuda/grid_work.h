@@ -17,6 +17,9 @@ typedef struct grid_libraries {
     int is_broken; /* the processes no longer have the same of them */
 } grid_libraries;
 
+/* A step's status, or that it failed in another process. All call it. */
+gpu_status gpu_cuda_all_are_well(const gpu_grid_work *w, gpu_status status);
+
 /* What is missing for the task; NULL: nothing. */
 const char *gpu_cuda_grid_lacks(gpu_grid_task task);
 /* comm: NCCL's, of calls that wait. */

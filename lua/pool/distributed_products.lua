@@ -177,8 +177,9 @@ end
 -- What does the same of matrices that are not symmetric.
 local takes_any = {chol = "lu(A)"}
 
-local function check_symmetry(what, D)
-    if is_dry() or D.rows == 0 then return end
+local function check_symmetry(what, w)
+    local D = new(w)
+    if is_dry() or w.m == 0 then return end
     local apart = (D - D.H):abs():max()
     if apart > 0 and checks.is_asymmetric(D, apart, D:abs():max()) then
         checks.refuse_asymmetry(what, "A", D, apart, takes_any[what])
@@ -267,7 +268,7 @@ local function factored(kind, D, options, what)
     local _, n = square_of(kind, D)
     local w = finite_of(what or kind, D)
     local kernel, is_of_library = kernel_in(kind, w.p, options)
-    if kind == "chol" then check_symmetry(kind, D) end
+    if kind == "chol" then check_symmetry(kind, w) end
     if w.mb ~= w.nb then w = parts.laid_in(kind, w, w.mb, w.mb) end
     local t = like(kind, w)
     local trouble = least_trouble(pool.tell(w.p, kind, kind, t.id, w.id, kernel))
@@ -359,7 +360,9 @@ function methods.solve(D, b)
 end
 
 function methods.det(D)
-    if odd_of("det", (square_of("det", D))) then return 0 / 0 end
+    if odd_of("det", (square_of("det", D))) then
+        return checks.is_complex(D) and library.complex(0 / 0, 0 / 0) or 0 / 0
+    end
     return factored("lu", D):det()
 end
 
@@ -370,7 +373,8 @@ end
 
 function methods.inv(D)
     local w, n = square_of("inv", D)
-    return D:solve(parts.unit("inv", n, w.dtype, w.mb))
+    return solve_by(factors[factored("lu", D, nil, "inv")],
+        parts.unit("inv", n, w.dtype, w.mb))
 end
 
 -- Q with orthonormal columns, and R, of rows at least as many as columns.
@@ -396,7 +400,7 @@ function methods.eigh(D, options)
     local _, n = square_of("eigh", D)
     local w = finite_of("eigh", D)
     local kernel = kernel_in("eigh", w.p, options)
-    check_symmetry("eigh", D)
+    check_symmetry("eigh", w)
     local z = like("eigh", w)
     local values = values_of(w, "eigh", "eigh", z.id, w.id, kernel)
     return values, new(z)

@@ -260,7 +260,7 @@ end
 -- ends removes where it sees nothing in it, while another makes its own within:
 -- that one ends then, before it has started anything.
 function launching.is_by_chance(p)
-    local said = journal.read_file(p.log) or ""
+    local said = p.has_ended and journal.read_file(p.log) or ""
     return find(said, "A call to mkdir was unable to create", 1, true) ~= nil
 end
 
@@ -268,6 +268,7 @@ end
 local function end_of_launcher(p)
     local pid, code = p.crew:ended()
     if not pid then return nil end
+    p.has_ended = true
     local launcher = p.options.launcher
     if code == 127 then
         return format("there is no %s here%s", launcher, launcher == "mpirun" and

@@ -90,6 +90,23 @@ local function shared_panel(d, panel, top, bottom)
     return matrix
 end
 
+-- Whose largest element lies so may be updated in place: that loses what lies 2^66
+-- below, and knows no infinity (see gpu_product).
+local LEAST, MOST = 2.0 ^ -60, 2.0 ^ 60
+
+-- What does C -= A B in all processes, of factors of d.
+local function updater(d)
+    local is_tame = together(function()
+        local _, _, _, largest = factor_steps.look(d.data)
+        return not largest or largest == 0 or
+            largest >= LEAST and largest <= MOST
+    end)
+    if layout.agree(is_tame) then return factor_steps.subtract end
+    return function(C, A, B)
+        library.matmul(A, B, {out = C, alpha = -1, beta = 1})
+    end
+end
+
 -- Factors d panel by panel up to column `last`. Of the method:
 --   factor(own)   in the owner: factors the panel in place, from its diagonal
 --                 down, and gives numbers about it, in the host's memory, for
@@ -252,6 +269,7 @@ function factors.lu(p, kernel)
         return order_after(exchanges_of(p)), zero
     end
     local d = columns_of(p)
+    local subtract = updater(d)
     local order, first = library.range(1, n, here), 0
     by_panels(d, n, {
         factor = function(own)
@@ -281,7 +299,7 @@ function factors.lu(p, kernel)
                 right[{{}, {j, stop}}].T, {lower = true, unit = true}).T
             right[{{}, {j, stop}}] = x
             if stop < n then
-                factor_steps.subtract(right[{{}, {stop + 1, n}}], x,
+                subtract(right[{{}, {stop + 1, n}}], x,
                     panel.matrix[{{}, {width + 1, n - j + 1}}])
             end
         end,
@@ -312,6 +330,7 @@ function factors.chol(p, kernel)
     local n, minor = p.n, 0
     if is_by_library(kernel, p) then return factor_by_library("chol", p) end
     local d = columns_of(p)
+    local subtract = updater(d)
     local own_places = cyclic.places(n, d.nb, layout.rank, layout.count)
     by_panels(d, n, {
         factor = function(own)
@@ -337,7 +356,7 @@ function factors.chol(p, kernel)
                 local last = smaller(c + TALL * d.width - 1, to)
                 local columns = own_places[{{c, last}}]
                 local top = columns(1)
-                factor_steps.subtract(own_columns(d, c, last, top),
+                subtract(own_columns(d, c, last, top),
                     panel.matrix[{{}, columns - (panel.j - 1)}].H,
                     panel.matrix[{{}, {top - panel.j + 1, n - panel.j + 1}}])
             end

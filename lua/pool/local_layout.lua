@@ -212,19 +212,15 @@ local function check_parts(name, ...)
     end
 end
 
--- It, of parts that lie on the grid; what trouble there was, as a number. All go
--- into it or none.
+-- Runs a task of links:work, of parts that lie on the grid: what trouble there was,
+-- as a number. All go into it or none.
 function layout.work(task, a, b, c, numbers)
     together(function()
         local library = layout.library(task)
         if not library.available then
             error(("kernel %s needs %s"):format(library.name, library.needs), 0)
         end
-        if c then
-            check_parts(library.name, a, b, c)
-        else -- right sides may be few
-            check_parts(library.name, a)
-        end
+        check_parts(library.name, a, b, c)
     end)
     return links:work(task, layout.place, a, b, c, numbers)
 end

@@ -84,7 +84,7 @@ local made = {zeros = true, full = true, eye = true, random = true, put = true,
 local keeps_none = {get = true, diagonal = true, reduce = true,
     reduce_axis = true, assign = true, place = true, set = true, fill = true,
     fill_where = true, scan_join = true, free = true, factor_kernels = true,
-    lu_order = true, look = true, weighted_sums = true}
+    lu_order = true}
 
 -- Operations of all, and bytes that each receives; nil: it has no model.
 local function estimate(p, name, ...)

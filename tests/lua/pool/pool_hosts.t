@@ -166,7 +166,10 @@ SKIP: {
     # Without an interface beside the loopback launchers find no way.
     skip "no other host can be made here: $said", 6 if $said =~ /launcher ended/;
     like($said, $right, 'two other hosts');
-    is_deeply([sort split ' ', read_file('visited')], ['lumat-a', 'lumat-b'], 'each is gone to');
+    # More than once where a launcher was tried again: on one machine they are
+    # in each other's way.
+    my %visited = map { $_ => 1 } split ' ', read_file('visited');
+    is_deeply([sort keys %visited], ['lumat-a', 'lumat-b'], 'each is gone to');
 
     # All that is of one host stands still.
     $pid = start("pool{ranks = 2, timeout = 2, hosts = {'lumat-a', 'lumat-b'}, arguments = $there} local D = drand(400, {dtype = 'f64'}) "

@@ -273,7 +273,7 @@ static gpu_status multiply(cuda_device *d, const gpu_gemm *all,
     TRY(gpu_cuda_split(d, &g, &p.a, &p.b, measures, p.tickets + SPLIT_STRIPS));
     int has_edges;
     TRY(multiply_split(d, &p, way, &g, &edges, &has_edges));
-    if (!has_edges)
+    if (!has_edges && all->beta == 0) /* what adds has all of c */
         TRY(multiply_edges(d, &edges));
     if (!then->changes)
         return GPU_OK;

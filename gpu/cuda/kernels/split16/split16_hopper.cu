@@ -40,12 +40,11 @@ struct config {
 };
 
 typedef struct plan {
-    int steps;        /* of 64 along k */
-    int down, across; /* tiles, of a pair where there are pairs */
-    int tiles;        /* that are wanted */
-    int abreast,
-        turn;     /* of what adds: teams of blocks, tiles; see find_tiles */
-    int is_lower; /* see split_product */
+    int steps;         /* of 64 along k */
+    int down, across;  /* tiles, of a pair where there are pairs */
+    int tiles;         /* that are wanted */
+    int abreast, turn; /* teams of blocks and tiles of a turn: see find_tiles */
+    int is_lower;      /* see split_product */
     int slices, slice_steps;
     unsigned *tickets; /* one a tile, zero between launches */
 } plan;
@@ -136,10 +135,11 @@ typedef struct tile_range {
     int first, last, stride;
 } tile_range;
 
-/* One team after the other runs on each multiprocessor where kernels of others
- * run beside this, for each a turn of `turn` tiles: what a team has is late
- * when it has to wait for such a kernel to end. Blocks that wait for all others
- * at their end, to certify, have one turn. */
+/* Where kernels of others, as messages are, hold multiprocessors, a block that
+ * starts late would delay its whole share of the tiles. So they are dealt in
+ * turns of `turn`, one after the other in the order of blocks, of which a team
+ * has a share of one. Kernels whose blocks wait for all others at their end, to
+ * certify, have one turn. */
 template <class G>
 __device__ __forceinline__ tile_range find_tiles(const plan &q)
 {
@@ -366,7 +366,7 @@ static void consider_small(const cuda_device *d, const split_product *p,
 static split_way choose(const cuda_device *d, const split_product *p)
 {
     int64_t steps = ceil_div(p->k, DEPTH), squares = tiles_of(p, 128, 128);
-    int64_t pairs = tiles_of(p, 256, 256), sms = d->sms;
+    int64_t pairs = tiles_of(p, 256, 256), sms = gpu_cuda_free_sms(d);
     split_way best = {split_way::SQUARE, 1,
                       time_of(squares, sms, steps, SQUARE_STEP, 4)};
     consider(&best, {split_way::WIDE, 1,
@@ -638,7 +638,8 @@ static gpu_status launch(cuda_device *d, const split_product *p, int slices,
     q.tickets = d->tickets;
     static int prepared;
     TRY(keep_division(d, (const void *)multiply_planes<G>, SHARED, &prepared));
-    int64_t most = d->sms / (G::PAIR * q.slices);
+    int sms = G::TURNS ? d->sms : gpu_cuda_free_sms(d); /* others wait */
+    int64_t most = sms / (G::PAIR * q.slices);
     int64_t blocks = count_teams<G>(d, &q, most) * G::PAIR * q.slices;
     return launch_behind(d, multiply_planes<G>, dim3((unsigned)blocks), THREADS,
                          SHARED, G::PAIR, m, *p, q, typed_product<float>(g),
