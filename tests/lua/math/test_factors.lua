@@ -1038,4 +1038,28 @@ function TestOfFactors:test_places()
         A.device, A.device})
 end
 
+-- What factors of distributed matrices are updated by: each element once, beyond
+-- whole tiles, too.
+function TestOfFactors:test_updates_in_place()
+    local subtract = require "lumat.factor_steps".subtract
+    local is_gpu = ones(1).device ~= "cpu"
+    for _, shape in ipairs{{2052, 2052}, {2050, 2304}, {2304, 2052}, {300, 513}} do
+        for _, k in ipairs(is_gpu and {64, 1024} or {64}) do
+            local A = randn(shape[1], k, {dtype = "f32", seed = 1})
+            local B = randn(k, shape[2], {dtype = "f32", seed = 2})
+            local C = randn(shape[1], shape[2], {dtype = "f32", seed = 3})
+            local wanted = C - A * B
+            subtract(C, A, B)
+            lu_.assertTrue((C - wanted):abs():max() <= 1e-5 * k)
+        end
+    end
+    for _, dtype in ipairs(all_types) do
+        local A, B, C = random(9, 5, dtype, 1), random(5, 7, dtype, 2),
+            random(9, 7, dtype, 3)
+        local wanted = C - A * B
+        subtract(C, A, B)
+        lu_.assertTrue((C - wanted):norm() <= 1e-5, dtype)
+    end
+end
+
 os.exit(lu_.LuaUnit.run("-o", "tap"))
