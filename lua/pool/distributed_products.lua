@@ -165,13 +165,13 @@ local function finite_of(what, D)
     return w
 end
 
-local function square_of(what, D)
-    local s = numbers_of(what, D)
-    local m, n = shape(s)
+-- How many rows and columns it has, which is square.
+local function side_of(what, D)
+    local m, n = shape(state_of(what, D))
     if m ~= n then
         fail(what, "%dx%d is not square", m, n)
     end
-    return settled(what, s), n
+    return n
 end
 
 -- What does the same of matrices that are not symmetric.
@@ -263,10 +263,11 @@ local function trouble_on(t, kind)
     return places.rows > 0 and places[1] // 1 | 0 or 0
 end
 
--- what: who asks for it, which is by default the factorisation itself.
-local function factored(kind, D, options, what)
-    local _, n = square_of(kind, D)
-    local w = finite_of(what or kind, D)
+-- what: who asks for it, which is by default the factorisation itself. w: D's
+-- blocks, where they have been looked at.
+local function factored(kind, D, options, what, w)
+    local n = side_of(what or kind, D)
+    w = w or finite_of(what or kind, D)
     local kernel, is_of_library = kernel_in(kind, w.p, options)
     if kind == "chol" then check_symmetry(kind, w) end
     if w.mb ~= w.nb then w = parts.laid_in(kind, w, w.mb, w.mb) end
@@ -360,28 +361,27 @@ function methods.solve(D, b)
 end
 
 function methods.det(D)
-    if odd_of("det", (square_of("det", D))) then
+    side_of("det", D)
+    local w = settled("det", numbers_of("det", D))
+    if odd_of("det", w) then
         return checks.is_complex(D) and library.complex(0 / 0, 0 / 0) or 0 / 0
     end
-    return factored("lu", D):det()
+    return factored("lu", D, nil, "det", w):det()
 end
 
 function methods.logdet(D)
-    square_of("logdet", D)
     return factored("lu", D, nil, "logdet"):logdet()
 end
 
 function methods.inv(D)
-    local w, n = square_of("inv", D)
-    return solve_by(factors[factored("lu", D, nil, "inv")],
-        parts.unit("inv", n, w.dtype, w.mb))
+    local F = factors[factored("lu", D, nil, "inv")]
+    return solve_by(F, parts.unit("inv", F.n, F.where.dtype, F.where.mb))
 end
 
 -- Q with orthonormal columns, and R, of rows at least as many as columns.
 function methods.qr(D, options)
-    local s = numbers_of("qr", D)
-    local m, n = shape(s)
     local w = finite_of("qr", D)
+    local m, n = w.m, w.n
     local k = smaller(m, n)
     local t = like("qr", w)
     pool.tell(w.p, "qr", "qr", t.id, w.id, (kernel_in("qr", w.p, options)))
@@ -397,7 +397,7 @@ end
 
 -- Values in rising order and their vectors, of a symmetric matrix.
 function methods.eigh(D, options)
-    local _, n = square_of("eigh", D)
+    side_of("eigh", D)
     local w = finite_of("eigh", D)
     local kernel = kernel_in("eigh", w.p, options)
     check_symmetry("eigh", w)
@@ -408,7 +408,6 @@ end
 
 -- U, the singular values, V.
 function methods.svd(D)
-    numbers_of("svd", D)
     if checks.is_complex(D) then
         fail("svd", "of complex distributed matrices is not there: eigh(A.H * A)")
     end
