@@ -587,9 +587,11 @@ typedef struct gpu_product {
     /* NULL or the operands' own type: whatever the kernel, all of it counts.
      * "tf32" or "bf16" without a kernel takes the first that has it. */
     const char *precision;
-    /* c -= a b as factorisations have it, with alpha = -1 and beta = 1: it is
-     * right by norms, where products else are right element by element, and c
-     * may be spoilt where it fails. */
+    /* c -= a b as factorisations have it, with alpha = -1 and beta = 1: of f32
+     * it is right by norms, where products else are right element by element,
+     * loses subnormal numbers and leaves c as it was where an operand has NaN
+     * or infinities: the caller knows that none come. c may be spoilt where it
+     * fails. */
     int is_update;
 } gpu_product;
 

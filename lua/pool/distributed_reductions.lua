@@ -96,18 +96,24 @@ local function each_line(w, axis, found, f)
     end
 end
 
+-- What processes give of the columns, or rows, that they have part of: matrices by
+-- their numbers, of those that have any. The rest as for pool.tell_with.
+local function line_values(w, what, matrix_for, ...)
+    local found = {}
+    pool.tell_with(w.p, what, matrix_for, function(link, size, number)
+        if size[1] == 0 then return end
+        found[number] = link:matrix(size[3], size[1], size[2])
+    end, ...)
+    return found
+end
+
 -- One value a column (axis 1) or row (axis 2), here: 1 x n or m x 1.
 local function reduce_axis(name, s, axis)
     local w = check_alive(name, s)
-    local p = w.p
     local own = s.turned and 3 - axis or axis
     local n = own == 1 and w.n or w.m
     local kind = (name == "any" or name == "all") and "bool" or w.dtype
-    local found = {}
-    pool.tell_with(p, name, nil, function(link, size, number)
-        if size[1] == 0 then return end
-        found[number] = link:matrix(size[3], size[1], size[2])
-    end, "reduce_axis", w.id, name, own)
+    local found = line_values(w, name, nil, "reduce_axis", w.id, name, own)
     local out = library.full(n, 1, nothing[name] or 0 / 0,
         {dtype = name == "sum" and (kind == "c64" and "c128" or
             kind == "f32" and "f64") or kind, device = "cpu"})
@@ -125,16 +131,11 @@ end
 local function weighted_sums(what, D, f, v)
     local s = state_of(what, D)
     local w = check_alive(what, s)
-    local p, own, found = w.p, s.turned and 1 or 2, {}
+    local own = s.turned and 1 or 2
     if s.turned == "C" then v = library.conj(v) end
-    pool.tell_with(p, what, function(number)
-        local r, c = (number - 1) // p.cols, (number - 1) % p.cols
-        local place = own == 1 and cyclic.places(w.m, w.mb, r, p.rows) or
-            cyclic.places(w.n, w.nb, c, p.cols)
-        return v[{place, {}}]:clone()
-    end, function(link, size, number)
-        if size[1] == 0 then return end
-        found[number] = link:matrix(size[3], size[1], size[2])
+    local found = line_values(w, what, function(number)
+        local i, j = parts.places(w, number, {1, w.m}, {1, w.n})
+        return v[{own == 1 and i or j, {}}]:clone()
     end, "weighted_sums", w.id, f, own, v.dtype)
     local out = library.zeros(own == 1 and w.n or w.m, 1, {device = "cpu",
         dtype = f == "same" and checks.is_complex(D) and "c128" or v.dtype})

@@ -186,8 +186,8 @@ end
 
 -- --- by NVIDIA's library -----------------------------------------------------
 
--- For several GPUs: see links:work. Systems are solved as with factors of our own,
--- as some of its calls fail where right sides are few.
+-- For several GPUs: see layout.work. Right sides may be few, which it does not take:
+-- systems are solved as with factors of our own.
 
 -- The kernels of a factorisation, the usual one first, as kernel_list has them;
 -- is_of_library: what it does is to be looked at.
@@ -195,7 +195,7 @@ function factors.factor_kernels(operation)
     local list = {{name = operation == "eigh" and "first" or "panels",
         operation = operation, available = true, needs = "nothing"}}
     if layout.device ~= "cpu" then
-        list[2] = layout.library(operation)
+        list[2] = layout.vendor_kernel(operation)
         list[2].operation, list[2].is_of_library = operation, true
     end
     return list

@@ -184,7 +184,7 @@ layout.PRODUCTS, layout.FACTORS = "cublasmp", "cusolvermp"
 local called = {[layout.PRODUCTS] = "cuBLASMp", [layout.FACTORS] = "cuSOLVERMp"}
 
 -- The one for a task of links:work, as a row of kernel_list.
-function layout.library(task)
+function layout.vendor_kernel(task)
     local name = task == "product" and layout.PRODUCTS or layout.FACTORS
     local lacks = links:lacks(task)
     return {name = name, available = not lacks,
@@ -216,11 +216,11 @@ end
 -- as a number. All go into it or none.
 function layout.work(task, a, b, c, numbers)
     together(function()
-        local library = layout.library(task)
-        if not library.available then
-            error(("kernel %s needs %s"):format(library.name, library.needs), 0)
+        local kernel = layout.vendor_kernel(task)
+        if not kernel.available then
+            error(("kernel %s needs %s"):format(kernel.name, kernel.needs), 0)
         end
-        check_parts(library.name, a, b, c)
+        check_parts(kernel.name, a, b, c)
     end)
     return links:work(task, layout.place, a, b, c, numbers)
 end

@@ -148,7 +148,7 @@ products.sets_products = true
 function products.multiply(c, a, b, op_a, op_b, k, kernel)
     a, b = turned(a, op_a), turned(b, op_b)
     if kernel == layout.PRODUCTS and c.m > 0 and c.n > 0 and k > 0 then
-        together(function() c.data[{{}, {}}] = 0 end)
+        together(function() c.data[{{}, {}}] = 0 end) -- it may read what it scales
         layout.work("product", a, b, c)
         return
     end
@@ -181,7 +181,7 @@ local of_complex = {name = "auto", operation = "matmul", precision = "f32",
 -- Behind the list of a process's own kernels that of all GPUs.
 local function with_library(list, bound)
     if layout.device == "cpu" then return list end
-    local row = layout.library "product"
+    local row = layout.vendor_kernel "product"
     row.operation, row.precision, row.bound = "matmul", "f32", bound
     row.f32, row.f64, row.c64, row.c128 = true, true, true, true
     row.idea = "NVIDIA's product of matrices on several GPUs, where its library " ..

@@ -243,9 +243,9 @@ static gpu_status finish_edge(cuda_device *d, const gpu_epilogue *e,
     return gpu_cuda_map(d, e->program, in, edge);
 }
 
-/* c = alpha a b, or c += alpha a b, in two launches on Hopper, else in at most
- * six; four more where edges are done apart from the rest. then: what the rest
- * goes through. */
+/* c = alpha a b, or c += alpha a b, in two launches on Hopper, three where
+ * blocks take turns there, else in at most six; four more where edges are done
+ * apart from the rest. then: what the rest goes through. */
 static gpu_status multiply(cuda_device *d, const gpu_gemm *all,
                            const epilogue *then, wanted part)
 {
