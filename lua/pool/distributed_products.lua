@@ -17,7 +17,7 @@ local new, new_parts, like, told = parts.new, parts.new_parts, parts.like,
 local settled, check_alive = parts.settled, parts.check_alive
 local ipairs, pairs, setmetatable, type = ipairs, pairs, setmetatable, type
 local concat, format = table.concat, string.format
-local smaller, to_integer = math.min, math.tointeger
+local larger, smaller, to_integer = math.max, math.min, math.tointeger
 
 -- --- products ----------------------------------------------------------------
 
@@ -178,10 +178,14 @@ end
 local takes_any = {chol = "lu(A)"}
 
 local function check_symmetry(what, w)
-    local D = new(w)
     if is_dry() or w.m == 0 then return end
-    local apart = (D - D.H):abs():max()
-    if apart > 0 and checks.is_asymmetric(D, apart, D:abs():max()) then
+    local D = new(w)
+    local t = parts.laid_in(what, settled(what, state[D.H]), w.mb, w.nb)
+    local apart, largest = 0, 0
+    for _, found in ipairs(pool.tell(w.p, what, "farthest", w.id, t.id)) do
+        apart, largest = larger(apart, found[1]), larger(largest, found[2])
+    end
+    if apart > 0 and checks.is_asymmetric(D, apart, largest) then
         checks.refuse_asymmetry(what, "A", D, apart, takes_any[what])
     end
 end

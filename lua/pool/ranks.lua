@@ -419,6 +419,14 @@ function told.look(id)
         checks.figure("%s", p.data(j, i))}
 end
 
+-- How far elements here are at most from those of a part laid as this one, and how
+-- large they are at most.
+function told.farthest(id, other)
+    local data = parts[id].data
+    if data.rows == 0 or data.cols == 0 then return {0, 0} end
+    return {(data - parts[other].data):abs():max(), data:abs():max()}
+end
+
 -- --- reductions --------------------------------------------------------------
 
 local function wide(data)
