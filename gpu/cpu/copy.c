@@ -5,6 +5,7 @@
  * told. */
 #include <string.h>
 #include "cpu.h"
+#include "vector.h"
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -73,7 +74,7 @@ static void copy_piece(const copying *c, int64_t i)
         if (c->is_past_caches)
             copy_past_caches(to, from, n);
         else
-            memcpy(to, from, n);
+            gpu_cpu_vectors->convert[GPU_BOOL][GPU_BOOL](to, from, n);
     }
 #ifdef __SSE2__
     if (c->is_past_caches)

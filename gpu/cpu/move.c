@@ -47,18 +47,25 @@ gpu_view gpu_cpu_flat(gpu_view v)
     return v;
 }
 
-/* Copies n elements at steps ts and fs. */
+/* Copies n elements at steps ts and fs. What is turned round is known where the
+ * loop is put together. */
 typedef void strided_copy(void *to, int64_t ts, const void *from, int64_t fs,
                           int64_t n);
 
 #define STRIDED(name, to_type, from_type, expression)                    \
+    INLINE void name##_by(to_type *r, int64_t ts, const from_type *x,    \
+                          int64_t fs, int64_t n)                         \
+    {                                                                    \
+        for (int64_t i = 0; i < n; i++)                                  \
+            r[i * ts] = (to_type)(expression);                           \
+    }                                                                    \
     static void name(void *to, int64_t ts, const void *from, int64_t fs, \
                      int64_t n)                                          \
     {                                                                    \
-        to_type *r = to;                                                 \
-        const from_type *x = from;                                       \
-        for (int64_t i = 0; i < n; i++)                                  \
-            r[i * ts] = (to_type)(expression);                           \
+        if (ts == 1 && fs == -1)                                         \
+            name##_by(to, 1, from, -1, n);                               \
+        else                                                             \
+            name##_by(to, ts, from, fs, n);                              \
     }
 STRIDED(strided_f32_f32, float, float, x[i * fs])
 STRIDED(strided_f32_f64, double, float, x[i * fs])
@@ -524,7 +531,7 @@ enum { RUN = 64 * PIECE };
 
 typedef struct masked {
     const gpu_view *full, *mask, *packed; /* full without data: see compress */
-    int64_t *start; /* a run's first place in the vector */
+    int64_t *start; /* runs + 1: a run's first place in the vector */
     int expand;
 } masked;
 
@@ -561,10 +568,10 @@ static gpu_status count_runs(void *context, int64_t first, int64_t last)
 
 /* Without a branch, which chance would decide: what is not wanted is written
  * over by the next, or read and dropped. */
-#define PACK(type)                                         \
-    for (int64_t k = 0; k < size; k++) {                   \
-        ((type *)packed)[count] = ((const type *)from)[k]; \
-        count += truth[k] != 0;                            \
+#define PACK(type)                                     \
+    for (int64_t k = 0; k < size; k++) {               \
+        ((type *)to)[count] = ((const type *)from)[k]; \
+        count += truth[k] != 0;                        \
     }
 #define UNPACK(type)                                \
     for (int64_t k = 0; k < size; k++) {            \
@@ -592,54 +599,77 @@ static int64_t pack_places(const uint8_t *truth, int64_t first, int64_t size,
     return count;
 }
 
-/* Moves a piece and returns how many were true. */
-static int64_t move_piece(const masked *m, int64_t i, int64_t size,
-                          int64_t place)
+/* Where the elements from `place` on lie in the vector, if what is written
+ * behind `count` of them stays before `end`; else NULL. */
+static void *room_at(const gpu_view *packed, int64_t place, int64_t count,
+                     int64_t end)
+{
+    gpu_view flat = gpu_cpu_flat(*packed);
+    int64_t size = (int64_t)gpu_cpu_size(flat.dtype);
+    if (flat.rows != 1 || flat.col_stride != 1 ||
+        place + count + GPU_CPU_BEHIND / size > end)
+        return NULL;
+    return (char *)flat.data + place * size;
+}
+
+/* Moves the true ones of a piece to the vector, from `place` on, and returns
+ * how many they are; what is there from `end` on is others'. */
+static int64_t pack_piece(const masked *m, int64_t i, int64_t size,
+                          int64_t place, int64_t end)
 {
     gpu_dtype t = m->full->dtype;
     uint8_t room[PIECE];
     double full[PIECE], packed[PIECE + GPU_CPU_BEHIND / sizeof(double)];
     const uint8_t *truth = elements_of(m->mask, i, size, GPU_BOOL, room);
+    void *there = room_at(m->packed, place, size, end), *to = packed;
     const void *from = full;
+    int64_t count = 0;
+    if (there && t != GPU_BOOL)
+        to = there;
+    if (m->full->data)
+        from = elements_of(m->full, i, size, t, full);
+    if (!m->full->data && gpu_cpu_vectors->pack_places)
+        count = (int64_t)gpu_cpu_vectors->pack_places(to, truth, (size_t)size,
+                                                      (double)(i + 1));
+    else if (!m->full->data)
+        count = pack_places(truth, i + 1, size, to);
+    else if (t != GPU_BOOL && gpu_cpu_vectors->pack[t == GPU_F64])
+        count = (int64_t)gpu_cpu_vectors->pack[t == GPU_F64](to, from, truth,
+                                                             (size_t)size);
+    else if (t == GPU_F64)
+        PACK(double)
+    else if (t == GPU_F32)
+        PACK(float)
+    else
+        PACK(uint8_t)
+    if (to != there)
+        gpu_cpu_store(m->packed, place, count, t, packed);
+    return count;
+}
+
+/* The other way. */
+static int64_t unpack_piece(const masked *m, int64_t i, int64_t size,
+                            int64_t place)
+{
+    gpu_dtype t = m->full->dtype;
+    uint8_t room[PIECE];
+    double full[PIECE], packed[PIECE + 1];
+    const uint8_t *truth = elements_of(m->mask, i, size, GPU_BOOL, room);
     int64_t count = (int64_t)gpu_cpu_vectors->count(truth, (size_t)size);
     if (count == 0)
         return 0;
-    if (!m->full->data) {
-        count = pack_places(truth, i + 1, size, packed);
-        gpu_cpu_store(m->packed, place, count, t, packed);
-        return count;
-    }
-    if (m->expand)
-        gpu_cpu_load(m->full, i, size, t, full);
-    else
-        from = elements_of(m->full, i, size, t, full);
-    if (m->expand)
-        gpu_cpu_load(m->packed, place, count, t, packed);
+    gpu_cpu_load(m->full, i, size, t, full);
+    gpu_cpu_load(m->packed, place, count, t, packed);
     memset((char *)packed + (size_t)count * gpu_cpu_size(t), 0,
            gpu_cpu_size(t));
-    if (!m->expand && t != GPU_BOOL && gpu_cpu_vectors->pack[t == GPU_F64]) {
-        gpu_cpu_vectors->pack[t == GPU_F64](packed, from, truth, (size_t)size);
-        gpu_cpu_store(m->packed, place, count, t, packed);
-        return count;
-    }
     count = 0;
-    if (m->expand && t == GPU_F64) {
+    if (t == GPU_F64)
         UNPACK(double)
-    } else if (m->expand && t == GPU_F32) {
+    else if (t == GPU_F32)
         UNPACK(float)
-    } else if (m->expand) {
-        UNPACK(uint8_t)
-    } else if (t == GPU_F64) {
-        PACK(double)
-    } else if (t == GPU_F32) {
-        PACK(float)
-    } else {
-        PACK(uint8_t)
-    }
-    if (m->expand)
-        gpu_cpu_store(m->full, i, size, t, full);
     else
-        gpu_cpu_store(m->packed, place, count, t, packed);
+        UNPACK(uint8_t)
+    gpu_cpu_store(m->full, i, size, t, full);
     return count;
 }
 
@@ -654,7 +684,9 @@ static gpu_status move_runs(void *context, int64_t first, int64_t last)
             return GPU_INTERRUPTED;
         for (int64_t i = run * RUN; i < end; i += PIECE) {
             int64_t size = end - i < PIECE ? end - i : PIECE;
-            place += move_piece(m, i, size, place);
+            place += m->expand
+                         ? unpack_piece(m, i, size, place)
+                         : pack_piece(m, i, size, place, m->start[run + 1]);
         }
     }
     return GPU_OK;
@@ -667,18 +699,24 @@ static gpu_status move_masked(masked *m)
     void *start;
     if (n == 0)
         return GPU_OK;
-    if (gpu_cpu_alloc(NULL, (size_t)runs * sizeof *m->start, &start))
+    size_t bytes = (size_t)(runs + 1) * sizeof *m->start;
+    if (gpu_cpu_alloc(NULL, bytes, &start))
         return gpu_cpu_stop(GPU_MEMORY);
     m->start = start;
-    gpu_status status = gpu_cpu_parallel(runs, n, count_runs, m);
+    gpu_status status = GPU_OK;
+    if (runs > 1)
+        status = gpu_cpu_parallel(runs, n, count_runs, m);
+    else
+        m->start[0] = m->packed->rows * m->packed->cols;
     for (int64_t run = 0; run < runs && status == GPU_OK; run++) {
         int64_t count = m->start[run];
         m->start[run] = place;
         place += count;
     }
+    m->start[runs] = place;
     if (status == GPU_OK)
         status = gpu_cpu_parallel(runs, n, move_runs, m);
-    gpu_cpu_free(NULL, start, (size_t)runs * sizeof *m->start);
+    gpu_cpu_free(NULL, start, bytes);
     return status;
 }
 

@@ -35,7 +35,7 @@ typedef struct gpu_cpu_product {
     int64_t c_row;
     double alpha, beta;
 } gpu_cpu_product;
-enum { GPU_CPU_CORNER = 16, GPU_CPU_SPLIT = 1024, GPU_CPU_BEHIND = 32 };
+enum { GPU_CPU_CORNER = 16, GPU_CPU_SPLIT = 1024, GPU_CPU_BEHIND = 64 };
 typedef void gpu_cpu_multiply(const gpu_cpu_product *t);
 
 typedef struct gpu_cpu_vector {
@@ -130,6 +130,9 @@ typedef struct gpu_cpu_vector {
      * behind them in `to` is written to, up to GPU_CPU_BEHIND bytes. NULL: one
      * by one is as fast. */
     size_t (*pack[2])(void *to, const void *x, const uint8_t *truth, size_t n);
+    /* The same of first, first + 1, … in the place of x. */
+    size_t (*pack_places)(double *to, const uint8_t *truth, size_t n,
+                          double first);
     /* Philox4x32-10: the words of blocks first .. first + n - 1. */
     void (*philox)(uint32_t (*to)[4], uint64_t first, size_t n, uint64_t call,
                    uint64_t seed);
@@ -149,6 +152,8 @@ size_t gpu_cpu_pack_f32(void *to, const void *x, const uint8_t *truth,
                         size_t n);
 size_t gpu_cpu_pack_f64(void *to, const void *x, const uint8_t *truth,
                         size_t n);
+size_t gpu_cpu_pack_places(double *to, const uint8_t *truth, size_t n,
+                           double first);
 
 /* The table in use. */
 extern const gpu_cpu_vector *gpu_cpu_vectors;

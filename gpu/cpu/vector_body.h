@@ -206,10 +206,38 @@ CONVERSION(f64_to_bool, uint8_t, double, x[i] != 0)
 CONVERSION(bool_to_f32, float, uint8_t, x[i] != 0)
 CONVERSION(bool_to_f64, double, uint8_t, x[i] != 0)
 
+/* n bytes in registers, where that is much faster than memmove: its instruction
+ * for so many (rep movsb) takes 17 times as long on a Zen 4 where what is
+ * written begins less than a line behind what is read, pages aside. */
+typedef uint8_t bytes
+    __attribute__((vector_size(REGISTER), aligned(1), may_alias));
+
+static void copy_bytes(void *to, const void *from, size_t n)
+{
+    enum { PAGE = 4096, LINE = 64, LEAST = 1024, AT_ONCE = 4 * REGISTER };
+    uintptr_t behind = (uintptr_t)to - (uintptr_t)from;
+    if (n < LEAST || behind % PAGE == 0 || behind % PAGE >= LINE ||
+        behind < n) {
+        memmove(to, from, n);
+        return;
+    }
+    size_t i = 0;
+    for (; i + AT_ONCE <= n; i += AT_ONCE) {
+        const bytes *x = (const bytes *)((const char *)from + i);
+        bytes *r = (bytes *)((char *)to + i);
+        bytes a = x[0], b = x[1], c = x[2], d = x[3];
+        r[0] = a;
+        r[1] = b;
+        r[2] = c;
+        r[3] = d;
+    }
+    memmove((char *)to + i, (const char *)from + i, n - i);
+}
+
 #define PLAIN_COPY(name, type)                             \
     static void name(void *to, const void *from, size_t n) \
     {                                                      \
-        memmove(to, from, n * sizeof(type));               \
+        copy_bytes(to, from, n * sizeof(type));            \
     }
 PLAIN_COPY(f32_to_f32, float)
 PLAIN_COPY(f64_to_f64, double)
@@ -541,6 +569,7 @@ const gpu_cpu_vector TABLE = {
     .sort = {gpu_cpu_sort_numbers_f32, gpu_cpu_sort_numbers_f64},
     .split = {gpu_cpu_split_numbers_f32, gpu_cpu_split_numbers_f64},
     .pack = {gpu_cpu_pack_f32, gpu_cpu_pack_f64},
+    .pack_places = gpu_cpu_pack_places,
 #endif
     .philox = philox,
     .normal = normal,

@@ -137,6 +137,8 @@ INLINE void put_first(void *to, const void *x, __m256i places)
     _mm256_storeu_si256(to, v);
 }
 
+#define NONE 0xff /* of unwanted: eight elements that are passed over */
+
 size_t gpu_cpu_pack_f32(void *to, const void *xv, const uint8_t *truth,
                         size_t n)
 {
@@ -145,6 +147,8 @@ size_t gpu_cpu_pack_f32(void *to, const void *xv, const uint8_t *truth,
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         unsigned out = unwanted(truth + i);
+        if (out == NONE)
+            continue;
         put_first(end, x + i, places_of(&places_8[out]));
         end += 8 - __builtin_popcount(out);
     }
@@ -163,6 +167,8 @@ size_t gpu_cpu_pack_f64(void *to, const void *xv, const uint8_t *truth,
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         unsigned out = unwanted(truth + i), low = out & 15, high = out >> 4;
+        if (out == NONE)
+            continue;
         put_first(end, x + i, places_of(&places_4[low]));
         end += 4 - __builtin_popcount(low);
         put_first(end, x + i + 4, places_of(&places_4[high]));
@@ -173,6 +179,31 @@ size_t gpu_cpu_pack_f64(void *to, const void *xv, const uint8_t *truth,
         end += truth[i];
     }
     return (size_t)(end - (double *)to);
+}
+
+size_t gpu_cpu_pack_places(double *to, const uint8_t *truth, size_t n,
+                           double first)
+{
+    double *end = to;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        unsigned out = unwanted(truth + i);
+        if (out == NONE)
+            continue;
+        __m256i lanes = places_of(&places_8[out]);
+        __m128i low = _mm256_castsi256_si128(lanes);
+        __m128i high = _mm256_extracti128_si256(lanes, 1);
+        __m256d from = _mm256_set1_pd(first + (double)i);
+        _mm256_storeu_pd(end, _mm256_add_pd(from, _mm256_cvtepi32_pd(low)));
+        _mm256_storeu_pd(end + 4,
+                         _mm256_add_pd(from, _mm256_cvtepi32_pd(high)));
+        end += 8 - __builtin_popcount(out);
+    }
+    for (; i < n; i++) {
+        *end = first + (double)i;
+        end += truth[i];
+    }
+    return (size_t)(end - to);
 }
 #else
 void gpu_cpu_set_sort_depth(int partitions)

@@ -526,6 +526,41 @@ static void long_lines(void **state)
     gpu_cpu_set_threads(0);
 }
 
+/* Bytes that go so far behind, or before, those that are read, within their
+ * pages: what is beside them stays. */
+static void check_copies(void)
+{
+    enum { PAGE = 4096, ROOM = 4 * PAGE, BESIDE = 80 };
+    static const size_t counts[] = {0, 1, 1023, 1024, 1151, 1152, 4096, 9001};
+    uint8_t *from = aligned_alloc(PAGE, ROOM), *to = aligned_alloc(PAGE, ROOM);
+    for (size_t i = 0; i < ROOM; i++)
+        from[i] = (uint8_t)(i * 7 + i / 251);
+    for (size_t at = 0; at <= 2 * BESIDE; at++) {
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+            size_t n = counts[k];
+            memset(to, 0xa5, ROOM);
+            gpu_cpu_vectors->convert[GPU_BOOL][GPU_BOOL](to + at, from + BESIDE,
+                                                         n);
+            assert_memory_equal(to + at, from + BESIDE, n);
+            assert_true((at == 0 || to[at - 1] == 0xa5) && to[at + n] == 0xa5);
+        }
+    }
+    for (size_t at = 0; at <= 2 * BESIDE; at++) { /* onto themselves */
+        memcpy(to, from, ROOM);
+        gpu_cpu_vectors->convert[GPU_BOOL][GPU_BOOL](to + at, to + BESIDE,
+                                                     9001);
+        assert_memory_equal(to + at, from + BESIDE, 9001);
+    }
+    free(from);
+    free(to);
+}
+
+static void copies(void **state)
+{
+    (void)state;
+    by_every_table(check_copies);
+}
+
 static void interruption(void **state)
 {
     (void)state;
@@ -550,6 +585,7 @@ int main(void)
         cmocka_unit_test(sorting),       cmocka_unit_test(interruption),
         cmocka_unit_test(numbers),       cmocka_unit_test(long_lines),
         cmocka_unit_test(first_numbers), cmocka_unit_test(wrong_places),
+        cmocka_unit_test(copies),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, open_cpu, NULL);
