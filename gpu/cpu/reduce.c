@@ -557,6 +557,8 @@ static partial fold_spread(gpu_dtype t, const void *x, int64_t n)
     return moments(origin, sum, squares, n);
 }
 
+enum { ONE_PASS = 512 }; /* whose extremes and places take one pass */
+
 /* Folds n elements of a line that start at `from`; step is what one element
  * further means for the place. */
 static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
@@ -576,6 +578,13 @@ static void fold(const reduction *r, const void *x, int64_t n, int64_t from,
         p.value = wants_smallest(r->kind)
                       ? gpu_cpu_vectors->smallest_number[t](x, (size_t)n)
                       : gpu_cpu_vectors->largest_number[t](x, (size_t)n);
+    } else if (wants_place(r->kind) && into->place < 0 && n <= ONE_PASS) {
+        into->place =
+            from + step * (int64_t)(wants_smallest(r->kind)
+                                        ? gpu_cpu_vectors->smallest_place
+                                        : gpu_cpu_vectors->largest_place)[t](
+                              x, (size_t)n, &into->value);
+        return;
     } else {
         p.value = wants_smallest(r->kind)
                       ? gpu_cpu_vectors->smallest[t](x, (size_t)n)

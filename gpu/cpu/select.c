@@ -14,7 +14,8 @@
 #include "vector.h"
 
 enum {
-    FEW = 48,           /* elements that are compared with each other */
+    FEW = 48,           /* elements that are compared with each other, */
+    SORTED = 400,       /* or sorted, where vectors do that */
     PIECE = 2048,       /* elements at a time */
     MOST_SAMPLED = 512, /* of a line in a cache, */
     LONG_SAMPLE = 2048, /* of a longer one */

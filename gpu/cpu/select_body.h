@@ -84,7 +84,8 @@ static void TYPED(pick)(const T *x, int64_t n, int64_t rank, int pair, T *room,
                         T *out)
 {
     T sample[MOST_SAMPLED], spare[MOST_SAMPLED], low[2], high[2];
-    while (n > FEW) {
+    void (*sort)(void *, size_t) = gpu_cpu_vectors->sort[TYPE == GPU_F64];
+    while (n > (sort ? SORTED : FEW)) {
         int64_t below, upto, last = rank + pair;
         sampling s = begin_sampling(n, rank, pair);
         for (int64_t i = 0; i < s.size; i++)
@@ -127,7 +128,15 @@ static void TYPED(pick)(const T *x, int64_t n, int64_t rank, int pair, T *room,
         }
         x = room;
     }
-    TYPED(pick_of_few)(x, n, rank, pair, out);
+    if (!sort) {
+        TYPED(pick_of_few)(x, n, rank, pair, out);
+        return;
+    }
+    if (x != room)
+        memcpy(room, x, (size_t)n * sizeof *x);
+    sort(room, (size_t)n);
+    out[0] = room[rank];
+    out[1] = room[rank + pair];
 }
 
 /* The wanted elements of a line of n, NaN among them, to `to`, as f64; there is

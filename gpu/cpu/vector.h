@@ -89,6 +89,10 @@ typedef struct gpu_cpu_vector {
                               size_t row, size_t rows, size_t cols);
     /* The first place of the value, or of NaN when it is NaN; n: nowhere. */
     size_t (*find[2])(const void *x, double value, size_t n);
+    /* That of the extreme of n >= 1 elements, in one pass, for lines that are
+     * too short for two; NaN before all. */
+    size_t (*smallest_place[2])(const void *x, size_t n, double *extreme);
+    size_t (*largest_place[2])(const void *x, size_t n, double *extreme);
     /* How many bytes of 0 and 1 are 1. */
     size_t (*count)(const uint8_t *x, size_t n);
     /* Rows of elements that lie side by side become columns: element (i, j) of

@@ -618,6 +618,72 @@ static size_t TYPED(find)(const void *xv, double value, size_t n)
     return n;
 }
 
+/* Each lane keeps its best and where it stood first; among equal lanes, which
+ * are few, the first place is looked for. The last register overlaps what is
+ * before, to no effect. */
+#define EXTREME_PLACE(name, IS_BETTER)                                      \
+    static size_t TYPED(name)(const void *xv, size_t n, double *extreme)    \
+    {                                                                       \
+        enum { STEP = 2 * REGISTER / sizeof(T) };                           \
+        const T *x = xv;                                                    \
+        size_t place = 0, i = STEP;                                         \
+        if (n < STEP / 2) {                                                 \
+            for (i = 1; i < n && x[place] == x[place]; i++)                 \
+                if (!(x[place] IS_BETTER x[i] || x[i] == x[place]))         \
+                    place = i;                                              \
+            *extreme = (double)x[place];                                    \
+            return place;                                                   \
+        }                                                                   \
+        size_t beside = n < STEP ? n - STEP / 2 : STEP / 2;                 \
+        WIDE best[2] = {TYPED(load_wide)(x), TYPED(load_wide)(x + beside)}; \
+        WIDE_BITS lane = {0}, unordered = IS_UNORDERED(best[0], best[1]);   \
+        for (int l = 0; l < WIDTH; l++)                                     \
+            lane[l] = l;                                                    \
+        WIDE_BITS now[2] = {lane, lane + (BITS)beside},                     \
+                  at[2] = {lane, now[1]};                                   \
+        for (; i + STEP <= n; i += STEP) {                                  \
+            WIDE next[2] = {TYPED(load_wide)(x + i),                        \
+                            TYPED(load_wide)(x + i + WIDTH)};               \
+            unordered |= IS_UNORDERED(next[0], next[1]);                    \
+            for (int h = 0; h < 2; h++) {                                   \
+                WIDE_BITS better = next[h] IS_BETTER best[h];               \
+                now[h] += (BITS)STEP;                                       \
+                at[h] = TYPED(choose_place)(better, now[h], at[h]);         \
+                best[h] = BEST(IS_BETTER, next[h], best[h]);                \
+            }                                                               \
+        }                                                                   \
+        for (; i < n; i += (size_t)WIDTH) {                                 \
+            size_t last = n - (size_t)WIDTH, from = i < last ? i : last;    \
+            WIDE next = TYPED(load_wide)(x + from);                         \
+            WIDE_BITS better = next IS_BETTER best[0];                      \
+            unordered |= IS_UNORDERED(next, next);                          \
+            at[0] = TYPED(choose_place)(better, lane + (BITS)from, at[0]);  \
+            best[0] = BEST(IS_BETTER, next, best[0]);                       \
+        }                                                                   \
+        if (TYPED(bits_of)(unordered)) {                                    \
+            *extreme = (double)NAN;                                         \
+            return TYPED(find)(x, *extreme, n);                             \
+        }                                                                   \
+        WIDE_BITS second =                                                  \
+            (best[1] IS_BETTER best[0]) |                                   \
+            ((best[1] == best[0]) & (WIDE_BITS)(at[1] < at[0]));            \
+        at[0] = TYPED(choose_place)(second, at[1], at[0]);                  \
+        best[0] = BEST(IS_BETTER, best[1], best[0]);                        \
+        WIDE top = best[0];                                                 \
+        for (int half = WIDTH / 2; half > 0; half /= 2)                     \
+            top = BEST(IS_BETTER, EXCHANGED(top, half), top);               \
+        unsigned marks = TYPED(bits_of)(top == best[0]);                    \
+        place = n;                                                          \
+        for (; marks; marks &= marks - 1) {                                 \
+            size_t one = (size_t)at[0][__builtin_ctz(marks)];               \
+            place = one < place ? one : place;                              \
+        }                                                                   \
+        *extreme = (double)top[0];                                          \
+        return place;                                                       \
+    }
+EXTREME_PLACE(smallest_place, <)
+EXTREME_PLACE(largest_place, >)
+
 /* Folds `rows` rows of x, one after the other, into r element by element. Four
  * at a time: r is read and written once for them. */
 static void TYPED(sum_rows)(double *r, const void *xv, int64_t step,
