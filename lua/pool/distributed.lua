@@ -150,13 +150,15 @@ row{
 
 -- --- joined ------------------------------------------------------------------
 
-for name, f in pairs(parts.methods) do parts.methods[name] = checks.placed(f) end
+for name, f in pairs(parts.methods) do
+    parts.methods[name] = checks.method(name, "D", f)
+end
 local meta = parts.meta
 meta.__name, meta.__metatable = "distributed matrix", "distributed matrix"
 meta.__members = checks.copied(parts.methods)
 for name in pairs(parts.properties) do meta.__members[name] = true end
 for name in pairs(elementwise) do meta.__members[name] = true end
-for _, event in ipairs{"__add", "__sub", "__mod", "__div", "__mul", "__unm",
+for _, event in ipairs{"__add", "__sub", "__mod", "__div", "__idiv", "__mul", "__unm",
     "__pow", "__index", "__newindex", "__call", "__eq", "__concat"} do
     meta[event] = checks.placed(meta[event])
 end

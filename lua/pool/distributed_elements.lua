@@ -73,8 +73,8 @@ local function map(what, name, ...)
     return new(w)
 end
 
-local operators = {add = "+", sub = "-", mod = "%", div = "/"}
-local names = {add = "add", sub = "sub", mod = "mul", div = "div"}
+local operators = {add = "+", sub = "-", mod = "%", div = "/", idiv = "//"}
+local names = {add = "add", sub = "sub", mod = "mul", div = "div", idiv = "idiv"}
 for event, name in pairs(names) do
     meta["__" .. event] = function(x, y)
         local what = "A " .. operators[event] .. " B"

@@ -213,6 +213,8 @@ function methods.gather(D)
     return fetch("gather", s, 1, m, 1, n):clone()
 end
 
+function methods.clone(D) return block_of(D, {{}, {}}) end
+
 function methods.row(D, i)
     local s = state_of("row", D)
     local m, n = shape(s)
@@ -337,6 +339,10 @@ function meta.__index(D, key)
     if properties[key] then return properties[key](s) end
     if elementwise[key] then
         return function(...) return map(key, key, ...) end
+    end
+    if parts.is(key) then
+        fail("index", "D[mask] of a distributed matrix is not there: D[mask] = x " ..
+            "is, and D:gather()[mask:gather()] has its elements here")
     end
     fail("distributed matrix", "there is no %s: D:gather() is the whole matrix here",
         brief(key))

@@ -10,7 +10,9 @@ local pool = require "lumat.pool"
 local sizes = require "lumat.ranks".sizes
 local unit_text = require "lumat.unit_text"
 local fail, brief = checks.fail, checks.brief
-local ipairs, setmetatable = ipairs, setmetatable
+local ipairs, pairs, select = ipairs, pairs, select
+local setmetatable, type = setmetatable, type
+local concat = table.concat
 local format, larger, smaller = string.format, math.max, math.min
 local parts = {}
 
@@ -223,22 +225,31 @@ parts.largest_part = largest_part
 parts.shape, parts.shape_text, parts.state_of = shape, shape_text, state_of
 parts.check_alive, parts.told, parts.settled = check_alive, told, settled
 parts.geometry, parts.places, parts.fetch = geometry, places, fetch
--- The one option that a function of distributed matrices takes, or nil.
-local function option(what, options, name)
+-- The options of a function of distributed matrices, which takes those of these
+-- names.
+local function options_of(what, options, ...)
     if options ~= nil and type(options) ~= "table" then
         fail(what, "options are %s, expected a table, as {%s = …}", brief(options),
-            name)
+            (...))
     end
+    local known = {}
+    for _, name in ipairs{...} do known[name] = true end
     for key in pairs(options or {}) do
-        if key ~= name then
-            fail(what, "of distributed matrices takes %s= alone, not %s", name,
+        if not known[key] then
+            fail(what, "of distributed matrices takes %s=%s, not %s",
+                concat({...}, "= "), select("#", ...) == 1 and " alone" or "",
                 brief(key))
         end
     end
-    return options and options[name]
+    return options or {}
+end
+
+-- The only one of a function, or nil.
+local function option(what, options, name)
+    return options_of(what, options, name)[name]
 end
 
 parts.spread, parts.unit, parts.laid_in = spread, unit, laid_in
-parts.option = option
+parts.option, parts.options = option, options_of
 
 return parts

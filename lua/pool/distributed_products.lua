@@ -15,8 +15,9 @@ local methods, meta, spread = parts.methods, parts.meta, parts.spread
 local new, new_parts, like, told = parts.new, parts.new_parts, parts.like,
     parts.told
 local settled, check_alive = parts.settled, parts.check_alive
-local ipairs, pairs, setmetatable, type = ipairs, pairs, setmetatable, type
-local concat, format = table.concat, string.format
+local ipairs, pairs, select = ipairs, pairs, select
+local setmetatable, type = setmetatable, type
+local concat, format, unpack = table.concat, string.format, table.unpack
 local larger, smaller, to_integer = math.max, math.min, math.tointeger
 
 -- --- products ----------------------------------------------------------------
@@ -337,21 +338,44 @@ function factor_methods.logdet(F)
     return size, sign * determinants.parity(order_of(f):totable())
 end
 
+-- What each kind has; of those that are not kept as LAPACK has them, `found` is all
+-- of it.
+local fields = {lu = {"L", "U", "p"}, chol = {"L"}, qr = {"Q", "R"},
+    eigh = {"values", "vectors"}, svd = {"U", "S", "V"}}
+
+local function field(f, name)
+    if f.found then return checks.handed_out(f.found[name]) end
+    if name == "L" then return triangle(f, "lower", f.kind == "lu") end
+    if name == "U" then return triangle(f, "upper") end
+    return order_of(f):clone()
+end
+
+function factor_methods.unpack(F)
+    local f, values = factors[F], {}
+    local names = fields[f.kind]
+    for i, name in ipairs(names) do values[i] = field(f, name) end
+    return unpack(values, 1, #names)
+end
+
 function factor_meta.__index(F, key)
     local f = factors[F]
-    if factor_methods[key] then return factor_methods[key] end
-    if key == "L" then return triangle(f, "lower", f.kind == "lu") end
-    if key == "U" and f.kind == "lu" then return triangle(f, "upper") end
-    if key == "p" and f.kind == "lu" then return order_of(f):clone() end
-    fail(f.kind, "there is no %s: a distributed factorisation has %s, :solve(b), " ..
-        ":det() and :logdet()", brief(key), f.kind == "lu" and "L, U, p" or "L")
+    local names = fields[f.kind]
+    if factor_methods[key] and (key == "unpack" or not f.found) then
+        return factor_methods[key]
+    end
+    for _, name in ipairs(names) do
+        if name == key then return field(f, name) end
+    end
+    fail(f.kind, "there is no %s: this distributed factorisation has %s%s",
+        brief(key), concat(names, ", "), f.found and " and :unpack()" or
+        ", :unpack(), :solve(b), :det() and :logdet()")
 end
 function factor_meta.__headline(F)
     local f = factors[F]
-    return format("%s of a distributed %dx%d matrix", f.kind, f.n, f.n)
+    return format("%s of a distributed %dx%d matrix", f.kind, f.m or f.n, f.n)
 end
 for name, method in pairs(factor_methods) do
-    factor_methods[name] = checks.placed(method)
+    factor_methods[name] = checks.method(name, "F", method)
 end
 factor_meta.__index = checks.placed(factor_meta.__index)
 factor_meta.__tostring, factor_meta.__text = factor_meta.__headline,
@@ -382,6 +406,14 @@ function methods.inv(D)
     return solve_by(F, parts.unit("inv", F.n, F.where.dtype, F.where.mb))
 end
 
+-- The factors of w, by the names of its kind.
+local function found(kind, w, ...)
+    local F, values = setmetatable({}, factor_meta), {}
+    for i, name in ipairs(fields[kind]) do values[name] = (select(i, ...)) end
+    factors[F] = {kind = kind, m = w.m, n = w.n, found = values}
+    return F
+end
+
 -- Q with orthonormal columns, and R, of rows at least as many as columns.
 function methods.qr(D, options)
     local w = finite_of("qr", D)
@@ -396,7 +428,7 @@ function methods.qr(D, options)
     pool.tell(w.p, "qr", "triangle", upper.id, t.id, "upper")
     local r = like("qr", w, k, n)
     pool.tell(w.p, "qr", "block", r.id, upper.id, 1, 1, k, n, r.mb, r.nb)
-    return new(q), new(r)
+    return found("qr", w, new(q), new(r))
 end
 
 -- Values in rising order and their vectors, of a symmetric matrix.
@@ -407,7 +439,7 @@ function methods.eigh(D, options)
     check_symmetry("eigh", w)
     local z = like("eigh", w)
     local values = values_of(w, "eigh", "eigh", z.id, w.id, kernel)
-    return values, new(z)
+    return found("eigh", w, values, new(z))
 end
 
 -- U, the singular values, V.
@@ -420,7 +452,7 @@ function methods.svd(D)
     local k = smaller(m, n)
     local u, v = like("svd", w, m, k), like("svd", w, k, n)
     local values = values_of(w, "svd", "svd", u.id, v.id, w.id)
-    return new(u), values, new(v, "T")
+    return found("svd", w, new(u), values, new(v, "T"))
 end
 
 return {matched = matched, factors_of = factors_of, product_of = product_of,

@@ -168,9 +168,9 @@ local function residual_of_system(D, F)
 end
 residuals.lu, residuals.chol = residual_of_system, residual_of_system
 
-function residuals.qr(D, Q, R)
+function residuals.qr(D, F)
     local x = signs(D.cols)
-    return relative(D, x, checks.as_wide(Q) * (checks.as_wide(R) * x) -
+    return relative(D, x, checks.as_wide(F.Q) * (checks.as_wide(F.R) * x) -
         checks.as_wide(D) * x)
 end
 

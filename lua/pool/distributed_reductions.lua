@@ -15,8 +15,9 @@ local ipairs, pairs, type = ipairs, pairs, type
 local huge, larger, smaller, sqrt, to_integer = math.huge, math.max, math.min,
     math.sqrt, math.tointeger
 
--- Rows of a block of what running sums of blocks come to.
-local SCAN = 64
+-- Rows of a block of what running sums of blocks come to; the most that a f32
+-- counts one by one.
+local SCAN, MOST_COUNTED = 64, 1 << 24
 
 -- Numbers of processes, in the order of these, by pairs.
 local function folded(list, f)
@@ -112,7 +113,8 @@ local function reduce_axis(name, s, axis)
     local w = check_alive(name, s)
     local own = s.turned and 3 - axis or axis
     local n = own == 1 and w.n or w.m
-    local kind = (name == "any" or name == "all") and "bool" or w.dtype
+    local kind = (name == "any" or name == "all") and "bool" or
+        w.dtype == "bool" and "f32" or w.dtype
     local found = line_values(w, name, nil, "reduce_axis", w.id, name, own)
     local out = library.full(n, 1, nothing[name] or 0 / 0,
         {dtype = name == "sum" and (kind == "c64" and "c128" or
@@ -146,45 +148,166 @@ local function weighted_sums(what, D, f, v)
     return s.turned == "C" and library.conj(out) or out
 end
 
-local function axis_of(name, axis)
-    if type(axis) == "table" then axis = axis.axis end
+-- What a reduction f(D [, axis] [, {axis=, …}]) is asked for: its axis or nil, and
+-- its options, of which those of these names are there.
+local function request(name, D, axis, options, ...)
+    local is_given = type(axis) ~= "table" and axis
+    if type(axis) == "table" then
+        if options ~= nil then fail(name, "%s after the options", brief(options)) end
+        axis, options = nil, axis
+    end
+    options = parts.options(name, options, "axis", ...)
+    if is_given and options.axis then
+        fail(name, "the axis is given twice: write D:%s{axis = %s}", name,
+            brief(options.axis))
+    end
+    axis = is_given or options.axis
     if axis ~= nil and axis ~= 1 and axis ~= 2 then
         fail(name, "axis is %s, expected 1 (down each column) or 2 (along each " ..
             "row)", brief(axis))
     end
-    return axis
+    local nan, keepdims = options.nan, options.keepdims
+    if checks.is_complex(D) and (nan == "skip" and name ~= "norm" or
+        options.ddof and options.ddof ~= 1) then
+        fail(name, "NaN and ddof are for real numbers: take D:real() and D:imag()")
+    end
+    if nan ~= nil and nan ~= "skip" and nan ~= "keep" then
+        fail(name, 'nan is %s, expected "skip" or "keep"', brief(nan))
+    end
+    if keepdims ~= nil and type(keepdims) ~= "boolean" then
+        fail(name, "keepdims is %s, expected true or false", brief(keepdims))
+    elseif keepdims ~= nil and not axis then
+        fail(name, "keepdims is of a reduction along an axis: D:%s() is of all " ..
+            "elements", name)
+    end
+    return axis, options
 end
 
-for name in pairs(folds) do
-    methods[name] = function(D, axis)
-        local s = state_of(name, D)
-        axis = axis_of(name, axis)
-        if not axis then return reduce_all(name, s) end
-        if name == "norm" then
-            return map("norm", "square", D:abs()):sum(axis):sqrt()
+-- What comes along an axis, in the shape that was asked for.
+local function shaped(values, axis, options)
+    if not axis or options.keepdims ~= false then return values end
+    return values:flatten()
+end
+
+-- D without its NaN, if these are to be skipped: `neutral` is in their place.
+local function without_nan(name, D, options, neutral)
+    if options.nan ~= "skip" then return D end
+    return map(name, "where", map(name, "eq", D, D), D, neutral)
+end
+
+-- How many elements count: a number, or along an axis a matrix here.
+local function count_of(name, D, axis, options)
+    local m, n = shape(state_of(name, D))
+    if options.nan ~= "skip" then
+        return not axis and m * n or axis == 1 and m or n
+    end
+    local kept = map(name, "eq", D, D)
+    if larger(m, n) > MOST_COUNTED then kept = kept:f64() end
+    return kept:sum(axis)
+end
+
+-- values where that many elements are behind them, else NaN.
+local function where_any(values, count)
+    if type(count) == "number" then
+        return count > 0 and values or values * (0 / 0)
+    end
+    return library.where(count:gt(0), values, 0 / 0)
+end
+
+-- What stands for NaN that is skipped.
+local neutral = {sum = 0, prod = 1, max = -huge, min = huge, any = 0, all = 1}
+
+local function reduced(name, D, axis)
+    local s = state_of(name, D)
+    if not axis then return reduce_all(name, s) end
+    return reduce_axis(name, s, axis)
+end
+
+for name, stands in pairs(neutral) do
+    methods[name] = function(D, axis, options)
+        axis, options = request(name, D, axis, options, "nan", "keepdims")
+        local values = reduced(name, without_nan(name, D, options, stands), axis)
+        if options.nan == "skip" and (name == "max" or name == "min") then
+            values = where_any(values, count_of(name, D, axis, options))
         end
-        return reduce_axis(name, s, axis)
+        return shaped(values, axis, options)
     end
 end
 
-function methods.mean(D, axis)
-    local s = state_of("mean", D)
-    local m, n = shape(s)
-    axis = axis_of("mean", axis)
-    return D:sum(axis) / (not axis and m * n or axis == 1 and m or n)
+local function mean(name, D, axis, options)
+    return without_nan(name, D, options, 0):sum(axis) /
+        count_of(name, D, axis, options)
 end
 
-local function variance(D, axis)
-    local m, n = shape(state_of("var", D))
-    axis = axis_of("var", axis)
-    local count = not axis and m * n or axis == 1 and m or n
-    local apart = map("var", "abs", D - D:mean(axis))
-    return map("var", "square", apart):sum(axis) / (count - 1)
+function methods.mean(D, axis, options)
+    axis, options = request("mean", D, axis, options, "nan", "keepdims")
+    return shaped(mean("mean", D, axis, options), axis, options)
 end
-methods.var = variance
-function methods.std(D, axis)
-    local v = variance(D, axis)
+
+-- Squares are divided by the number of elements less ddof.
+local function variance(name, D, axis, options)
+    axis, options = request(name, D, axis, options, "ddof", "nan", "keepdims")
+    local ddof = options.ddof or 1
+    if type(ddof) ~= "number" or not (ddof >= 0) then
+        fail(name, "ddof is %s, expected a number from 0 on", brief(ddof))
+    end
+    local apart = map(name, "abs", D - mean(name, D, axis, options))
+    local squares = map(name, "square", without_nan(name, apart, options, 0))
+    local count = count_of(name, D, axis, options) - ddof
+    return shaped(where_any(squares:sum(axis) / count, count), axis, options)
+end
+
+function methods.var(D, axis, options) return variance("var", D, axis, options) end
+function methods.std(D, axis, options)
+    local v = variance("std", D, axis, options)
     return type(v) == "number" and sqrt(v) or v:sqrt()
+end
+
+-- --- norms -------------------------------------------------------------------
+
+-- Of each column or row: powers of what the elements are of its largest one, which
+-- neither overflow nor vanish.
+local function line_norms(D, p, axis)
+    local sizes = D:abs()
+    local m, n = shape(state_of("norm", D))
+    if p == 1 or m == 0 or n == 0 then return sizes:sum(axis) end
+    local most = sizes:max(axis)
+    if p == "inf" then return most end
+    local scale = library.where(library.land(most:gt(0), most:lt(huge)), most, 1)
+    local sum = map("norm", "pow", sizes / scale, p):sum(axis)
+    return scale % library.pow(sum, 1 / p)
+end
+
+local function singular_values(D) return D:svd().S end
+
+local matrix_norms = {
+    fro = function(D) return reduce_all("norm", state_of("norm", D)) end,
+    nuc = function(D) return singular_values(D):sum() end,
+    inf = function(D) return D:abs():sum(2):max() end,
+    [1] = function(D) return D:abs():sum(1):max() end,
+    [2] = function(D) return singular_values(D):max() end,
+}
+
+-- Of the matrix, or with an axis of its columns or rows.
+function methods.norm(D, p, options)
+    if type(p) == "table" and options == nil then p, options = nil, p end
+    local axis, given = request("norm", D, nil, options, "nan")
+    if p == huge then p = "inf" end
+    D = without_nan("norm", D, given, 0)
+    if not axis then
+        local norm = matrix_norms[p == nil and "fro" or p]
+        if not norm then
+            fail("norm", 'of a matrix p is 1, 2, "inf", "fro" or "nuc", not %s: ' ..
+                "D:norm(p, {axis=1}) is one norm a column", brief(p))
+        end
+        local m, n = shape(state_of("norm", D))
+        return (m == 0 or n == 0) and 0.0 or norm(D)
+    end
+    if p == nil or p == "fro" then p = 2 end
+    if p ~= "inf" and not (type(p) == "number" and p > 0) then
+        fail("norm", 'p is a number above 0, "inf" or "fro", not %s', brief(p))
+    end
+    return line_norms(D, p, axis)
 end
 
 function methods.trace(D)
@@ -252,12 +375,12 @@ local function places_along(name, s, axis)
 end
 
 for _, name in ipairs{"argmax", "argmin"} do
-    methods[name] = function(D, axis)
+    methods[name] = function(D, axis, options)
         local s = state_of(name, D)
         if checks.is_complex(D) then fail(name, "of complex matrices is not there") end
-        axis = axis_of(name, axis)
+        axis, options = request(name, D, axis, options, "keepdims")
         if not axis then return place_of_all(name, s) end
-        return places_along(name, s, axis)
+        return shaped(places_along(name, s, axis), axis, options)
     end
 end
 
@@ -285,8 +408,8 @@ local function scanned(name, w)
 end
 
 for _, name in ipairs{"cumsum", "cumprod"} do
-    methods[name] = function(D, axis)
-        axis = axis_of(name, axis) or 1
+    methods[name] = function(D, axis, options)
+        axis = request(name, D, axis, options) or 1
         local turned = axis == 1 and D or D.T
         local t = parts.new(scanned(name, parts.settled(name, state_of(name,
             turned))))

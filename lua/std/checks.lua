@@ -4,7 +4,8 @@ local _, _, _, private = ...
 local checks = {}
 local error, getmetatable, ipairs, next, pcall = error, getmetatable, ipairs,
     next, pcall
-local setmetatable, tostring, type = setmetatable, tostring, type
+local select, setmetatable, tostring, type = select, setmetatable, tostring,
+    type
 local concat, sort = table.concat, table.sort
 local find, format, gsub, huge, match = string.find, string.format,
     string.gsub, math.huge, string.match
@@ -225,6 +226,22 @@ end
 -- "1 point", "2 points"; "2 processes" where that is given, too
 function checks.plural(n, what, many)
     return format("%d %s", n, n == 1 and what or many or what .. "s")
+end
+
+-- A method of `name`, placed, that refuses what it has no name for: `object` is what
+-- it is called on, as D.
+function checks.method(name, object, f)
+    local info = debug.getinfo(f, "u")
+    local most = info.nparams
+    if info.isvararg then return placed(f) end
+    return placed(function(...)
+        if select("#", ...) > most then
+            fail(name, "%s:%s takes %s, not %s", object, name, most == 1 and
+                "no arguments" or checks.plural(most - 1, "argument"),
+                brief((select(most + 1, ...))))
+        end
+        return f(...)
+    end)
 end
 
 -- A table that shows itself as text.

@@ -8,6 +8,8 @@ local types, start, random, whole = pools.types, pools.start, pools.random,
 local same, near = pools.same, pools.near
 local here = {device = "cpu"}
 
+local format = string.format
+
 TestPool = {}
 
 local function each_grid(name, f, blocks)
@@ -115,6 +117,72 @@ each_grid("reductions", function(what)
     lu.assertErrorMsgContains("no elements", max, dzeros(0, 3))
 end, {3})
 
+-- Is x what one device gives, a number, a truth or a matrix of the same shape and
+-- type, up to rounding?
+local function is_near(x, y)
+    if type(x) ~= "userdata" or type(y) ~= "userdata" then
+        return x == y or x ~= x and y ~= y or type(x) == "number" and
+            type(y) == "number" and math.abs(x - y) <= 1e-5 * (1 + math.abs(y))
+    end
+    if x.dtype ~= y.dtype or x.ndim ~= y.ndim or x.rows ~= y.rows or
+        x.cols ~= y.cols then
+        return false
+    end
+    x, y = x:f64(), y:f64()
+    return all(lor(lor(x:eq(y), abs(x - y):le(1e-5 * (1 + abs(y)))),
+        land(x:ne(x), y:ne(y))))
+end
+
+-- Every option of a reduction: what nobody uses would be a wrong number.
+local function check_options(A, D, name, options, what)
+    local x, y = D[name](D, options), _G[name](A, options)
+    lu.assertTrue(is_near(x, y), format("%s %s %s: %s, %s", what, name,
+        lu.prettystr(options), x, y))
+end
+
+each_grid("options of reductions", function(what)
+    local kinds = {"sum", "prod", "max", "min", "any", "all", "mean", "var", "std"}
+    for _, shape in ipairs{{7, 5}, {1, 6}, {6, 1}, {1, 1}} do
+        local A = random(shape[1], shape[2], "f64", 1)
+        A[A:gt(0.5)] = 0 / 0
+        A[{{}, 1}] = 0 / 0
+        local D = spread(A)
+        for _, name in ipairs(kinds) do
+            local spreads = (name == "var" or name == "std") and {0, 1, 2.5} or {false}
+            for _, ddof in ipairs(spreads) do
+                for axis = 0, 2 do
+                    local o = {nan = "skip", axis = axis > 0 and axis or nil,
+                        ddof = ddof or nil}
+                    check_options(A, D, name, o, what)
+                    if axis > 0 then
+                        o.keepdims = false
+                        check_options(A, D, name, o, what)
+                        check_options(A.T, D.T, name, o, what)
+                    end
+                end
+            end
+        end
+        local masks = {A:gt(0), D:gt(0)}
+        for axis = 1, 2 do
+            check_options(masks[1], masks[2], "sum", {axis = axis}, what)
+            check_options(A, D, "argmax", {axis = axis, keepdims = false}, what)
+        end
+    end
+    local A = random(9, 7, "f64", 2)
+    local D = spread(A)
+    for _, p in ipairs{1, 2, "inf", "fro", "nuc", math.huge} do
+        lu.assertTrue(is_near(norm(D, p), norm(A, p)), what .. " " .. p)
+    end
+    for _, p in ipairs{1, 2, 3, 0.5, "inf"} do
+        for axis = 1, 2 do
+            lu.assertTrue(is_near(D:norm(p, {axis = axis}), A:norm(p, {axis = axis})),
+                what .. " " .. p)
+        end
+    end
+    local far = mat({{1e200, 1e200}}, {dtype = "f64", device = "cpu"})
+    lu.assertTrue(is_near(spread(far):norm{axis = 2}, far:norm{axis = 2}))
+end, {2})
+
 each_grid("products", function(what)
     for _, dtype in ipairs(types) do
         local A, B = whole(31, 20, dtype, 1), whole(20, 27, dtype, 2)
@@ -168,14 +236,14 @@ local function check_square(n, dtype, what)
     local S = D * D.H + n * deye(n, {dtype = dtype})
     local L = chol(S).L
     lu.assertTrue((L * L.H - S):norm() <= allowed * S:norm(), what)
-    local w, V = (D + D.H):eigh()
+    local w, V = (D + D.H):eigh():unpack()
     lu.assertTrue(((D + D.H) * V - V % w:row()):norm() <= allowed * size, what)
     lu.assertTrue((V.H * V - deye(n, {dtype = dtype})):norm() <= allowed, what)
 end
 
 local function check_qr(m, n, dtype, what)
     local D, k = spread(random(m, n, dtype, 4)), math.min(m, n)
-    local Q, R = D:qr()
+    local Q, R = D:qr():unpack()
     local allowed = 16 * math.max(m, n) * t.unit[dtype]
     lu.assertEquals({Q.shape, R.shape}, {{m, k}, {k, n}})
     lu.assertTrue((Q * R - D):norm() <= allowed * D:norm(), what)
@@ -194,17 +262,17 @@ each_grid("factors", function(what)
         end
     end
     -- values whose squares are none
-    local w = spread(1e300 * eye(3, {dtype = "f64", device = "cpu"})):eigh()
+    local w = spread(1e300 * eye(3, {dtype = "f64", device = "cpu"})):eigh().values
     lu.assertTrue(abs(w / 1e300 - 1):max() <= 1e-14)
-    lu.assertEquals(#dzeros(0):eigh(), 0)
+    lu.assertEquals(#dzeros(0):eigh().values, 0)
     local A = random(40, 25, "f64", 3)
-    local U, s, V = spread(A):svd()
+    local U, s, V = spread(A):svd():unpack()
     lu.assertTrue(((U % s:row()) * V.T - spread(A)):norm() <= 1e-12, what)
     lu.assertAlmostEquals(norm(s - svdvals(A)), 0, 1e-12)
     for _, shape in ipairs{{1, 2}, {2, 1}, {2, 2}, {1, 1}, {9, 1}, {2, 11}, {0, 3}} do
         for _, dtype in ipairs{"f32", "f64"} do
             A = random(shape[1], shape[2], dtype, 3)
-            U, s, V = spread(A):svd()
+            U, s, V = spread(A):svd():unpack()
             lu.assertTrue(((U % s:row()) * V.T - spread(A)):norm() <=
                 16 * t.unit[dtype] * A:norm(), what)
             lu.assertEquals(#s, math.min(shape[1], shape[2]))
@@ -289,7 +357,7 @@ function TestPool.test_factors_of_wide_blocks()
         lu.assertTrue(norm(S * chol(wide(S)):solve(b) - b) < 1e-12, what)
         lu.assertTrue(norm(A * solve(wide(A), wide(A) * b) - A * b) < 1e-10, what)
         lu.assertAlmostEquals(det(wide(A)), det(A), 1e-10)
-        local Q, R = wide(A):qr()
+        local Q, R = wide(A):qr():unpack()
         lu.assertTrue((Q * R - A):norm() < 1e-12, what)
     end
 end
@@ -528,6 +596,27 @@ function TestPool.test_failed_alone()
     lu.assertTrue(drand(40):sum() > 0)
 end
 
+-- Their parts by name, and all of them.
+function TestPool.test_fields_of_factors()
+    start(2, 1, 2)
+    local A = random(6, 4, "f64", 1)
+    local F = spread(A):svd()
+    lu.assertEquals(tostring(F), "svd of a distributed 6x4 matrix")
+    local U, s, V = F:unpack()
+    near(((U % s:row()) * V.T):gather(), A, 4, "svd")
+    F.S[1] = 7
+    lu.assertNotEquals(F.S[1], 7)
+    near((qr(spread(A)).Q * qr(spread(A)).R):gather(), A, 4, "qr")
+    local S = A.T * A
+    local L = chol(spread(S)):unpack()
+    near((L * L.T):gather(), S, 4, "chol")
+    local lower, upper, p = spread(S):lu():unpack()
+    near((lower * upper):gather(), S[p], 4, "lu")
+    lu.assertTrue(is_near(eigh(spread(S)).values, eigh(S).values))
+    same(spread(A):clone(), A, "clone")
+    same(spread(A) // 0.3, A // 0.3, "//")
+end
+
 function TestPool.test_refused()
     pool.close()
     for text, code in pairs{
@@ -553,6 +642,38 @@ function TestPool.test_refused()
             return spread(ones(3), {block = 1 << 30})
         end,
         ["there is no \"median\""] = function() return D:median() end,
+        ["sum: of distributed matrices takes axis= nan= keepdims=, not \"foo\""] =
+            function() return D:sum{foo = 1} end,
+        ["the axis is given twice: write D:sum{axis = 2}"] = function()
+            return D:sum(1, {axis = 2})
+        end,
+        ["keepdims is of a reduction along an axis"] = function()
+            return D:mean{keepdims = false}
+        end,
+        ["nan is \"drop\", expected \"skip\" or \"keep\""] = function()
+            return D:max{nan = "drop"}
+        end,
+        ["ddof is -1, expected a number from 0 on"] = function()
+            return D:var{ddof = -1}
+        end,
+        ["cumsum: of distributed matrices takes axis= alone"] = function()
+            return D:cumsum{nan = "skip"}
+        end,
+        ["of a matrix p is 1, 2, \"inf\", \"fro\" or \"nuc\", not 3"] = function()
+            return norm(D, 3)
+        end,
+        ["svd: D:svd takes no arguments, not a table"] = function()
+            return D:svd{full = true}
+        end,
+        ["solve: F:solve takes 1 argument, not 2"] = function()
+            return D[{{1, 3}, {}}]:lu():solve(ones(3), 2)
+        end,
+        ["D[mask] of a distributed matrix is not there"] = function()
+            return D[D:lt(0.5)]
+        end,
+        ["there is no \"S\": this distributed factorisation has Q, R and"] = function()
+            return D:qr().S
+        end,
     } do
         lu.assertErrorMsgContains(text, f)
     end

@@ -84,11 +84,11 @@ function operations.chol(_, _, S)
     local F = (S * S.H + 60 * deye(60, {dtype = S.dtype})):chol()
     return F.L, F:solve(S)
 end
-function operations.qr(D) return D:qr() end
-function operations.eigh(_, _, S) return (S + S.H):eigh() end
+function operations.qr(D) return D:qr():unpack() end
+function operations.eigh(_, _, S) return (S + S.H):eigh():unpack() end
 function operations.svd(D)
     if D.dtype:find "^c" then return end
-    return D:svd()
+    return D:svd():unpack()
 end
 
 function TestPoolRepeats.test_comparison()
