@@ -30,12 +30,12 @@ function does.cumsum() return cumsum(A) end
 function does.lu() return S:lu().U end
 function does.solve() return S:solve(B) end
 function does.chol() return (S * S.T + 80 * deye(80, {dtype = "f64"})):chol().L end
-function does.qr() return (A:qr()) end
+function does.qr() return A:qr().Q end
 function does.eigh()
-    local _, W = (S + S.T):eigh()
+    local W = (S + S.T):eigh().vectors
     return W
 end
-function does.svd() return (A:svd()) end
+function does.svd() return A:svd().U end
 
 local generation = 0
 local function arm(n)
