@@ -8,7 +8,7 @@
 
 #include "gpu.h"
 
-enum { GPU_EXCHANGE_NAME = 128 };
+enum { GPU_EXCHANGE_NAME = 256 };
 
 typedef struct gpu_exchange gpu_exchange;
 
@@ -124,6 +124,6 @@ typedef struct gpu_exchange_entry {
     const char *(*lacks)(void *exchange, gpu_grid_task task);
     gpu_status (*work)(void *exchange, gpu_grid_work *w);
 } gpu_exchange_entry;
-enum { GPU_EXCHANGE_ABI = 3 };
+enum { GPU_EXCHANGE_ABI = 4 };
 
 #endif

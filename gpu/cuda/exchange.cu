@@ -13,7 +13,13 @@
 #if __has_include(<nccl.h>)
 #include <nccl.h>
 
-static_assert(sizeof(ncclUniqueId) == GPU_EXCHANGE_NAME, "a name is its id");
+/* Of a communicator that is opened at once, and of another one, of libraries.
+ */
+typedef struct ids {
+    ncclUniqueId first, later;
+} ids;
+
+static_assert(sizeof(ids) == GPU_EXCHANGE_NAME, "a name is two ids");
 
 static const double MOST_SECONDS = 60;
 
@@ -78,6 +84,7 @@ typedef struct exchange {
     ncclComm_t comm;
     cudaStream_t stream;
     cudaEvent_t ready, done; /* what is sent; what came */
+    ids name;
     int rank, count;
     ncclComm_t waiting; /* of libraries, whose calls have to wait; or NULL */
     grid_libraries libraries;
@@ -113,11 +120,13 @@ static gpu_status make_name(void *device, unsigned char *name)
     ENTER(d, device);
     (void)d;
     TRY(need_library());
-    ncclUniqueId id;
-    ncclResult_t result = nccl.GetUniqueId(&id);
+    ids made;
+    ncclResult_t result = nccl.GetUniqueId(&made.first);
+    if (result == ncclSuccess)
+        result = nccl.GetUniqueId(&made.later);
     if (result != ncclSuccess)
         return FAIL(GPU_INTERNAL, "NCCL: %s", nccl.GetErrorString(result));
-    memcpy(name, &id, sizeof id);
+    memcpy(name, &made, sizeof made);
     return GPU_OK;
 }
 
@@ -142,7 +151,6 @@ static gpu_status make_exchange(exchange *e, const unsigned char *name,
                                 int rank, int count)
 {
     cuda_device *d = e->device;
-    ncclUniqueId id;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 17, 0)
@@ -150,13 +158,14 @@ static gpu_status make_exchange(exchange *e, const unsigned char *name,
 #endif
     e->rank = rank;
     e->count = count;
-    memcpy(&id, name, sizeof id);
+    memcpy(&e->name, name, sizeof e->name);
     CHECK(d, cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
     CHECK(d, cudaEventCreateWithFlags(&e->ready, cudaEventDisableTiming));
     CHECK(d, cudaEventCreateWithFlags(&e->done, cudaEventDisableTiming));
-    return settle(e,
-                  nccl.CommInitRankConfig(&e->comm, count, id, rank, &config),
-                  "to come together");
+    return settle(
+        e,
+        nccl.CommInitRankConfig(&e->comm, count, e->name.first, rank, &config),
+        "to come together");
 }
 
 static gpu_status open_exchange(void *device, const unsigned char *name,
@@ -205,51 +214,26 @@ static gpu_status finish(void *handle)
     return GPU_OK;
 }
 
-/* What each needs for itself before all meet once more: process 0 the name. */
-static gpu_status prepare_meeting(exchange *e, ncclUniqueId *id, void **there)
-{
-    TRY(gpu_cuda_take_room(e->device, sizeof *id, there));
-    if (e->rank > 0)
-        return GPU_OK;
-    ncclResult_t result = nccl.GetUniqueId(id);
-    if (result != ncclSuccess)
-        return FAIL(GPU_INTERNAL, "NCCL: %s", nccl.GetErrorString(result));
-    return gpu_cuda_upload(e->device, *there, id, sizeof *id);
-}
-
-static gpu_status meet_again(exchange *e, ncclUniqueId *id, void *there)
+/* A communicator whose calls wait, of the same processes. One that is split
+ * from the first was refused by NCCL 2.28. */
+static gpu_status meet_again(exchange *e)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 1;
-    for (int peer = 1; peer < e->count; peer++) {
-        gpu_bytes_parcel p = {there, sizeof *id, e->rank == 0 ? peer : 0,
-                              e->rank > 0};
-        if (e->rank == 0 || e->rank == peer)
-            TRY(begin(e, &p, 1));
-    }
-    TRY(finish(e));
-    if (e->rank > 0)
-        TRY(gpu_cuda_download(e->device, id, there, sizeof *id));
-    return settle(
-        e,
-        nccl.CommInitRankConfig(&e->waiting, e->count, *id, e->rank, &config),
-        "to come together once more");
+    return settle(e,
+                  nccl.CommInitRankConfig(&e->waiting, e->count, e->name.later,
+                                          e->rank, &config),
+                  "to come together once more");
 }
 
-/* A communicator whose calls wait, of the same processes, who get its name over
- * the first. One that is split from the first was refused by NCCL 2.28. */
+/* An id serves once: where not all came the libraries are refused from then on.
+ */
 static gpu_status open_waiting(exchange *e, gpu_grid_work *w)
 {
-    ncclUniqueId id;
-    void *there = NULL;
-    if (e->waiting != NULL)
+    if (e->waiting != NULL || e->libraries.is_broken)
         return GPU_OK;
-    gpu_status status =
-        gpu_cuda_all_are_well(w, prepare_meeting(e, &id, &there));
-    if (status == GPU_OK)
-        status = gpu_cuda_all_are_well(w, meet_again(e, &id, there));
-    if (there != NULL)
-        gpu_cuda_free(e->device, there, sizeof id);
+    gpu_status status = gpu_cuda_all_are_well(w, meet_again(e));
+    e->libraries.is_broken = status != GPU_OK;
     if (status != GPU_OK && e->waiting != NULL) {
         nccl.CommAbort(e->waiting);
         e->waiting = NULL;

@@ -319,7 +319,9 @@ static gpu_status read_info(cuda_device *d, const room *r, int64_t *trouble)
     return GPU_OK;
 }
 
-static void end_room(cuda_device *d, room *r)
+/* What the host keeps for a call that may still run is not given back: an
+ * interrupt ends the wait for it. */
+static void end_room(cuda_device *d, room *r, int may_run)
 {
     if (r->there != NULL)
         gpu_cuda_free(d, r->there, r->bytes_there);
@@ -327,7 +329,8 @@ static void end_room(cuda_device *d, room *r)
         gpu_cuda_free(d, r->info, sizeof *r->info);
     if (r->pivots != NULL)
         gpu_cuda_free(d, r->pivots, r->bytes_of_pivots);
-    free(r->here);
+    if (!may_run)
+        free(r->here);
 }
 
 #define FIRST(p) (p).data, 1, 1, (p).descriptor
@@ -521,7 +524,7 @@ gpu_status gpu_cuda_grid_work(cuda_device *d, grid_libraries *l, void *comm,
 {
     placed p[3] = {};
     room r = {};
-    int is_product = w->task == GPU_GRID_PRODUCT;
+    int is_product = w->task == GPU_GRID_PRODUCT, has_begun = 0;
     w->trouble = 0;
     gpu_status status = gpu_cuda_all_are_well(
         w, l->is_broken
@@ -535,10 +538,11 @@ gpu_status gpu_cuda_grid_work(cuda_device *d, grid_libraries *l, void *comm,
         l->is_broken = status != GPU_OK; /* some may have a grid, others not */
         if (status == GPU_OK)
             status = gpu_cuda_all_are_well(w, take_call_room(d, &r));
-        if (status == GPU_OK)
+        has_begun = status == GPU_OK;
+        if (has_begun)
             status = gpu_cuda_all_are_well(w, run(d, l, w, p, &r));
     }
-    end_room(d, &r);
+    end_room(d, &r, has_begun && status != GPU_OK);
     for (int i = 0; i < 3; i++) {
         if (p[i].descriptor != NULL)
             is_product ? blas.MatrixDescriptorDestroy(p[i].descriptor)

@@ -237,7 +237,11 @@ static gpu_status exchange(cuda_device *d, float *a, int64_t ld, int n, int j,
                            int nb, const exchanges *e)
 {
     static int prepared;
-    int chunk = (int)smaller(64, EXCHANGE_FLOATS / nb / 4 * 4);
+    /* a divisor of what stands before the panel: whole panels of 512 or 1024.
+     * Columns of this one have been exchanged */
+    int chunk = 64;
+    while (chunk * nb > EXCHANGE_FLOATS)
+        chunk /= 2;
     int bytes = 2 * nb * chunk * (int)sizeof(float);
     unsigned blocks = (unsigned)ceil_div(n - nb, chunk) + 1;
     TRY(set_once(d, (const void *)exchange_rows,

@@ -402,10 +402,13 @@ function TestFactors:test_kernels()
     -- columns are done at once
     for _, k in ipairs(kernel_list()) do
         if k.operation == "lu" and k.available and k.f32 then
-            for _, shape in ipairs{{96, 64}, {141, 64}, {1700, 1088}, {17001, 96},
-                {32768, 160}} do
+            for _, shape in ipairs{{96, 64}, {141, 64}, {1700, 896}, {1700, 1088},
+                {17001, 96}, {32768, 160}} do
                 lu_by_kernel(k.name, shape[1], shape[2], "f32")
             end
+            -- a last block of columns of every width: rows are exchanged by so many
+            -- columns at a time, none of them twice
+            for n = 544, 1024, 32 do lu_by_kernel(k.name, n, n, "f32") end
         end
     end
     raises(function() return lu(eye(3), {kernel = "abacus"}).U end, "lu",
