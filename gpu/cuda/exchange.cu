@@ -23,9 +23,19 @@ static_assert(sizeof(ids) == GPU_EXCHANGE_NAME, "a name is two ids");
 
 static const double MOST_SECONDS = 60;
 
-/* Multiprocessors left to NCCL. A kernel of ours whose blocks all wait for each
- * other must not need these: its last ones would wait for a message to end. */
-enum { GUESTS = 24 };
+/* Multiprocessors left to NCCL at most, and the channels it may have, each of
+ * which takes one: a power of two, as it goes up to the next by itself. A
+ * kernel of ours whose blocks all wait for each other must not need these: its
+ * last ones would wait for a message to end. */
+enum { GUESTS = 32 };
+
+static int guests_of(const cuda_device *d)
+{
+    int guests = GUESTS;
+    while (guests > 1 && guests > d->sms / 4)
+        guests /= 2;
+    return guests;
+}
 
 /* --- the library ---------------------------------------------------------- */
 
@@ -154,7 +164,7 @@ static gpu_status make_exchange(exchange *e, const unsigned char *name,
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 17, 0)
-    config.maxCTAs = GUESTS;
+    config.maxCTAs = guests_of(d);
 #endif
     e->rank = rank;
     e->count = count;
@@ -175,7 +185,7 @@ static gpu_status open_exchange(void *device, const unsigned char *name,
     TRY(need_library());
     exchange *e = new exchange{};
     e->device = d;
-    d->guests = smaller(GUESTS, d->sms / 4);
+    d->guests = guests_of(d);
     gpu_status status = make_exchange(e, name, rank, count);
     if (status != GPU_OK)
         close_exchange(e);
