@@ -243,6 +243,7 @@ function methods.agg(G, wanted)
             statistic("agg", how)
             list[#list + 1] = {name, of_column(g, "agg", how, name)}
         elseif type(how) == "table" then
+            frames.check_names("agg", how)
             for _, one in ipairs(how) do
                 statistic("agg", one)
                 list[#list + 1] = {name .. "_" .. one,

@@ -107,9 +107,23 @@ local function column(what, s, name)
 end
 frames.column = column
 
+-- Refuses what a list of names has beside its names: it would not be used.
+local function check_names(what, list)
+    local count = #list
+    for key in next, list do
+        if math_type(key) ~= "integer" or key < 1 or key > count then
+            fail(what, "a list of names has no [%s]: options, where there are " ..
+                "any, stand behind it, as in T:sort({\"a\"}, {descending = true})",
+                brief(key))
+        end
+    end
+end
+frames.check_names = check_names
+
 -- The names of an argument: one, or a list of them, none twice.
 local function names_of(what, s, list)
     if type(list) == "string" then list = {list} end
+    check_names(what, list)
     local names, seen = {}, {}
     for i, name in ipairs(list) do
         column(what, s, name)

@@ -253,6 +253,12 @@ function TestRows:test_sort()
         {descending = true}).age), {10, 20, 30, 40})
     raises(function() T:sort("age", {descending = "height"}) end,
         'descending names "height", which is not sorted by')
+    raises(function() T:sort{"age", descending = true} end,
+        'sort: a list of names has no ["descending"]: options, where there')
+    raises(function() T:select{"age", foo = 1} end, 'select: a list of names')
+    raises(function() T:drop{"age", [3] = "height"} end, 'has no [3]')
+    raises(function() T:value_counts{"age", descending = true} end,
+        'value_counts: a list of names has no ["descending"]')
 end
 
 function TestRows:test_head_and_tail()

@@ -74,6 +74,12 @@ function TestGroups:test_agg()
     raises(function() g:agg "mean" end, "agg: takes {column = ")
 end
 
+function TestGroups:test_agg_takes_lists_of_names_only()
+    raises(function()
+        sales():groupby "shop":agg{price = {"mean", foo = "max"}}
+    end, 'agg: a list of names has no ["foo"]')
+end
+
 function TestGroups:test_apply_and_each()
     local g = sales():groupby "kind"
     local r = g:apply(function(part)
