@@ -7,12 +7,13 @@ local library, _, _, private = ...
 local checks = require "lumat.checks"
 local columns = require "lumat.frame_columns"
 local frames = require "lumat.frames"
-local by = require "lumat.groups".by
+local vector_groups = require "lumat.groups"
+local by = vector_groups.by
 local fail, brief, plural = checks.fail, checks.brief, checks.plural
 local kind_of = columns.kind_of
 local groups = {}
-local ipairs, next, pairs = ipairs, next, pairs
-local setmetatable, type = setmetatable, type
+local ipairs, next, pairs, select = ipairs, next, pairs, select
+local getmetatable, setmetatable, type = getmetatable, setmetatable, type
 local concat, sort, unpack = table.concat, table.sort, table.unpack
 local format = string.format
 local floor_of, larger = math.floor, math.max
@@ -119,18 +120,23 @@ end
 
 -- --- of a column, group by group ---------------------------------------------
 
+-- By name: of groups, a column and options for groups of vectors.
 local statistics = {}
 for _, name in ipairs{"sum", "mean", "median", "min", "max", "var", "std"} do
-    statistics[name] = function(g, c)
+    statistics[name] = function(g, c, options)
         local v = columns.vector(c)
         if v.dtype == "bool" then v = v:f32() end
-        return arranged(g, g.by[name](g.by, v, {nan = "skip"}))
+        return arranged(g, g.by[name](g.by, v, options))
     end
 end
 
 for _, name in ipairs{"first", "last"} do
-    statistics[name] = function(g, c)
-        return columns.pick(c, edge_places(g, name))
+    statistics[name] = function(g, c, options)
+        local v = columns.vector(c)
+        if v.dtype == "bool" or options.nan == "keep" then
+            return columns.pick(c, edge_places(g, name))
+        end
+        return columns.alike(c, arranged(g, g.by[name](g.by, v, options)))
     end
 end
 
@@ -159,7 +165,9 @@ local function statistic(what, name)
     return statistics[name]
 end
 
-local function of_column(g, what, name, column_name)
+local left_out = {nan = "skip"} -- unless options say something else
+
+local function of_column(g, what, name, column_name, options)
     local c = frames.column(what, g.frame, column_name)
     local kind = kind_of(c)
     if not of_kinds[name][kind] then
@@ -171,7 +179,7 @@ local function of_column(g, what, name, column_name)
     elseif g.number == 0 then
         return g.count
     end
-    local out = statistics[name](g, c)
+    local out = statistics[name](g, c, options or left_out)
     local is_number = name ~= "first" and name ~= "last" and name ~= "count"
     return is_number and kind == "date" and columns.alike(c, out) or out
 end
@@ -198,7 +206,29 @@ local function is_key(g, name)
     return false
 end
 
-local function reduced(g, name, wanted)
+-- The options of g:std(names, options), which are those of groupby(v):std.
+local function options_of(name, options)
+    if type(options) == "string" then
+        fail(name, "there is a second name, %s: several are a list, as {\"a\", " ..
+            "%s}", brief(options), brief(options))
+    elseif options ~= nil and name == "count" then
+        fail(name, "has no options, and there are %s", brief(options))
+    end
+    vector_groups.check_options(name, options, name == "var" or name == "std")
+    local all = checks.copied(options or {})
+    all.nan = all.nan or "skip"
+    return all
+end
+
+-- Is it {ddof = 0}, and not a list of names?
+local function are_options(x)
+    return type(x) == "table" and getmetatable(x) == nil and #x == 0 and
+        next(x) ~= nil
+end
+
+local function reduced(g, name, wanted, options)
+    if options == nil and are_options(wanted) then wanted, options = nil, wanted end
+    options = options_of(name, options)
     local list, names = {}, nil
     if wanted ~= nil then
         if type(wanted) ~= "string" and type(wanted) ~= "table" then
@@ -211,22 +241,25 @@ local function reduced(g, name, wanted)
         local kind = kind_of(g.frame.by[column_name])
         if names or of_kinds[name][kind] and not is_key(g, column_name) then
             list[#list + 1] = {column_name, of_column(g, name, name,
-                column_name)}
+                column_name, options)}
         end
     end
     return result(g, list)
 end
 
 for name in pairs(statistics) do
-    methods[name] = function(G, wanted)
-        return reduced(state[G], name, wanted)
+    methods[name] = function(G, wanted, options, ...)
+        if select("#", ...) > 0 then
+            fail(name, "takes names and options: write g:%s({\"a\", \"b\"})", name)
+        end
+        return reduced(state[G], name, wanted, options)
     end
 end
 
 -- How many rows each has; with names how many of those columns are there.
 local counted = methods.count
-function methods.count(G, wanted)
-    if wanted ~= nil then return counted(G, wanted) end
+function methods.count(G, wanted, ...)
+    if wanted ~= nil or select("#", ...) > 0 then return counted(G, wanted, ...) end
     local g = state[G]
     return result(g, {{"count", checks.handed_out(g.count)}})
 end

@@ -907,8 +907,9 @@ row{
         "each of all columns that it can be of or of those named, g:agg{a = " ..
         "\"mean\", b = {\"min\", \"max\"}} and g:apply(f), f being given a " ..
         "frame a group and giving a number or a table by names. The result " ..
-        "is a frame, keys first. What is missing is left out; rows without " ..
-        "a key, too.",
+        "is a frame, keys first. What is missing is left out, but with " ..
+        "{nan=\"keep\"}; g:std(names, {ddof=0}) is possible, too. Rows without " ..
+        "a key are left out.",
 }
 elsewhere "groupby"
 

@@ -725,6 +725,10 @@ end
 
 -- {nan = "skip"} and, where that has a meaning, {ddof = n}.
 local function check_options(what, options, has_ddof)
+    if options ~= nil and (type(options) ~= "table" or getmetatable(options)) then
+        fail(what, "the options are %s, expected a table such as {nan = \"skip\"}",
+            checks.brief(options))
+    end
     for name, value in next, options or {} do
         if name == "nan" then
             if value ~= "skip" and value ~= "keep" then
@@ -740,6 +744,7 @@ local function check_options(what, options, has_ddof)
     end
     return options and options.nan == "skip"
 end
+groups.check_options = check_options
 
 -- Counts as they divide what there is of X.
 local function counts_for(s, X, skips)

@@ -74,6 +74,38 @@ function TestGroups:test_agg()
     raises(function() g:agg "mean" end, "agg: takes {column = ")
 end
 
+function TestGroups:test_options_are_those_of_groups_of_vectors()
+    local g = frame{g = {1, 1, 2, 2}, a = {1, 2, 3, 5}, b = {1, NAN, 2, 2},
+        s = {"x", "y", "z", "z"}}:groupby "g"
+    lu.assertEquals(values(g:std("a", {ddof = 0}).a), {0.5, 1})
+    lu.assertEquals(values(g:var{ddof = 0}.a), {0.25, 1})
+    lu.assertEquals(values(g:mean("b", {nan = "keep"}).b), {"NaN", 2})
+    raises(function() g:mean("a", "b") end, 'second name, "b": several are a list')
+    raises(function() g:mean("a", {ddof = 0}) end, "no option 'ddof'")
+    raises(function() g:mean("a", 1) end, "mean: the options are 1")
+    raises(function() g:count(nil, {nan = "keep"}) end, "count: has no options")
+    raises(function() g:sum("a", {}, 1) end, "sum: takes names and options")
+    raises(function() groupby(vec{1, 2}):sum(vec{1, 2}, 2) end,
+        "sum: the options are 2")
+end
+
+-- As pandas has it.
+function TestGroups:test_first_and_last_leave_out_what_is_missing()
+    local T = frame{k = {"a", "a", "b"}, v = {NAN, 2, NAN}, w = {2, NAN, 3},
+        s = {false, "x", false}, d = dates{false, "2020-01-02", "2020-01-03"},
+        m = {true, false, true}}
+    local first, last = T:groupby "k":first(), T:groupby "k":last()
+    lu.assertEquals(values(first.v), {2, "NaN"})
+    lu.assertEquals(values(last.w), {2, 3})
+    lu.assertEquals(values(first.s), {"x", false})
+    lu.assertEquals(values(first.d), {"2020-01-02", "2020-01-03"})
+    lu.assertEquals(first.m[1], true)
+    lu.assertEquals(last.m[1], false)
+    lu.assertEquals(values(T:groupby "k":agg{v = "first"}.v), {2, "NaN"})
+    lu.assertEquals(values(T:groupby "k":first("v", {nan = "keep"}).v),
+        {"NaN", "NaN"})
+end
+
 function TestGroups:test_agg_takes_lists_of_names_only()
     raises(function()
         sales():groupby "shop":agg{price = {"mean", foo = "max"}}
