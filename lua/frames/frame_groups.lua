@@ -303,11 +303,18 @@ function methods.apply(G, f)
     end
     for i = 1, g.number do
         local given = f(part(g, i))
-        if type(given) ~= "table" or frames.is_frame(given) then
+        if given == nil then
+            fail("apply", "the function gave nothing for group %d", i)
+        elseif type(given) ~= "table" or getmetatable(given) ~= nil then
             given = {value = given}
+        elseif next(given) == nil then
+            fail("apply", "the function gave an empty table for group %d", i)
         end
         for name, x in next, given do
-            if type(x) ~= "number" and type(x) ~= "string" and
+            if kind_of(x) == "date" or kind_of(x) == "text" then
+                fail("apply", "the function gives a %s column of group %d, " ..
+                    "expected one value: c[1] is its first", kind_of(x), i)
+            elseif type(x) ~= "number" and type(x) ~= "string" and
                 type(x) ~= "boolean" then
                 fail("apply", "the function gives %s of group %d, expected " ..
                     "a number, text or a table of them by names", brief(x), i)

@@ -127,6 +127,13 @@ function TestGroups:test_apply_and_each()
     raises(function() g:apply(3) end, "apply: takes a function, not 3")
     raises(function() g:apply(function() return print end) end,
         "the function gives a function of group 1")
+    raises(function() g:apply(function() end) end,
+        "the function gave nothing for group 1")
+    raises(function() g:apply(function() return {} end) end,
+        "the function gave an empty table for group 1")
+    raises(function() g:apply(function() return dates{"2020-01-01"} end) end,
+        "gives a date column of group 1, expected one value: c[1]")
+    raises(function() g:apply(function(part) return part end) end, "gives a frame")
 end
 
 function TestGroups:test_dates_and_numbers_as_keys()
