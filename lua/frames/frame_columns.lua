@@ -401,9 +401,7 @@ function methods.map(c, f)
     for i, x in ipairs(list) do
         if x == false then list[i] = NAN end
     end
-    local dtype = library.default_dtype()
-    return spread(s.vector, library.vec(list,
-        {dtype = dtype, device = s.vector.device}), NAN)
+    return spread(s.vector, vector_of(list, s.vector), NAN)
 end
 
 function methods.totable(c)

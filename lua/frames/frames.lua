@@ -152,8 +152,10 @@ end
 
 -- --- columns of values -------------------------------------------------------
 
-local function device_option(s)
-    return {device = s and s.device}
+-- Lua's numbers are f64, and stay so: identifiers and sums of many do not fit
+-- into f32.
+local function exact(s)
+    return {dtype = "f64", device = s and s.device}
 end
 
 -- The kind of a list's first element that is there. false is what is missing,
@@ -190,19 +192,17 @@ local function of_list(what, list, s)
         fail(what, "a column holds numbers, text, dates or true and false, " ..
             "not a %s", kind)
     end
-    local v = library.vec(numbers, {device = device})
+    local v = library.vec(numbers, exact(s))
     return kind == "boolean" and v:ne(0) or v
 end
 
 -- One value for all rows.
 local function constant(what, value, rows, s)
     if type(value) == "string" then
-        local codes = library.ones(rows, {dtype = "f64",
-            device = s and s.device})
-        return columns.text(codes, {value})
+        return columns.text(library.ones(rows, exact(s)), {value})
     end
     local v = library.full(rows, value == true and 1 or value or 0,
-        device_option(s))
+        exact(s))
     return type(value) == "boolean" and v:ne(0) or v
 end
 
@@ -294,7 +294,7 @@ row{
     gives = "frame",
     usage = "frame{a = …, b = …}, frame{{\"a\", …}, …} or frame(A, names)",
     group = "frames",
-    help = "Named columns of one length: vectors or lists of numbers, lists " ..
+    help = "Named columns of one length: vectors, lists of numbers (f64), " ..
         "of text, of true and false, dates{…}. The columns of {a =, b =} " ..
         "come in the order of their names, those of {{\"a\", …}, {\"b\", " ..
         "…}} as they stand, those of a matrix are named by a list. load " ..

@@ -90,7 +90,7 @@ function TestColumns:test_setting()
     local T = trees()
     T.ratio = T.height / T.age
     lu.assertEquals(T.cols, 5)
-    t.equals(T.ratio[{{1, 2}}], {t.single(12 / 40), t.single(7 / 30)})
+    t.equals(T.ratio[{{1, 2}}], {12 / 40, 7 / 30})
     T.ratio = nil
     T.one = 1
     T.word = "w"
@@ -101,6 +101,10 @@ function TestColumns:test_setting()
     T.age = {1, 2, 3, 4}
     lu.assertEquals(T:names(), {"height", "age", "species", "Planted On", "one",
         "word", "yes"})
+    T.one = 123456789
+    lu.assertEquals(T.one[4], 123456789)
+    lu.assertEquals(frame{id = {123456789}}.id[1], 123456789)
+    lu.assertEquals(T.word:map{w = 16777217}[1], 16777217)
     T["my name"] = T.species
     lu.assertEquals(values(T["my name"]), {"oak", "elm", "oak", false})
     raises(function() T.age = {1} end, 'column "age": has 1 element')

@@ -121,6 +121,10 @@ function TestGroups:test_apply_and_each()
     lu.assertEquals(values(r:col "rows"), {3, 3})
     lu.assertEquals(values(g:apply(function(part)
         return part:col "count":sum() end).value), {7, 4})
+    local big = frame{k = {"a", "b", "a"},
+        v = vec({16777217, 1, 50331651}, {dtype = "f64"})}
+    lu.assertEquals(big:groupby "k":apply(function(part)
+        return part.v:sum() end).value[1], 67108868)
     local seen = {}
     for key, part in g:each() do seen[key.kind] = #part end
     lu.assertEquals(seen, {x = 3, y = 3})
