@@ -263,7 +263,9 @@ end
 local function set(T, name, value)
     local s = state[T]
     local alone = #s.names == 0 or #s.names == 1 and s.by[name] ~= nil
-    local c = column_of(about(name), value, not alone and s or nil)
+    local is_one = type(value) ~= "table" and not is_matrix(value)
+    local beside = #s.names > 0 and (is_one or not alone) and s or nil
+    local c = column_of(about(name), value, beside)
     if s.by[name] == nil then s.names[#s.names + 1] = name end
     s.by[name] = c
     if alone then

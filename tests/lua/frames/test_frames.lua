@@ -101,6 +101,13 @@ function TestColumns:test_setting()
     T.age = {1, 2, 3, 4}
     lu.assertEquals(T:names(), {"height", "age", "species", "Planted On", "one",
         "word", "yes"})
+    local only = frame{a = {1, 2}}
+    only.a = 5
+    lu.assertEquals(values(only.a), {5, 5})
+    only:set("a", "x")
+    lu.assertEquals(values(only.a), {"x", "x"})
+    only.a = {1, 2, 3}
+    lu.assertEquals(only.rows, 3)
     T.one = 123456789
     lu.assertEquals(T.one[4], 123456789)
     lu.assertEquals(frame{id = {123456789}}.id[1], 123456789)
