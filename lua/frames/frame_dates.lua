@@ -279,7 +279,7 @@ row{
         "have d.seconds, vectors d:year() d:month() d:day() d:hour() " ..
         "d:minute() d:second() d:weekday() (Monday is 1), d:floor\"month\", " ..
         "d:ge\"2020-01-01\" and the like, texts by d:text\"%Y-%m\"; d - d " ..
-        "is seconds, d + 3600 an hour later.",
+        "and d - \"2020-01-01\" are seconds, d + 3600 an hour later.",
     example = "dates{\"2020-02-29\", \"2021-12-31\"}:month()",
     result = "{2, 12}",
 }
@@ -405,15 +405,44 @@ local function compared(what, other, s)
         "seconds, not with %s", brief(other))
 end
 
+local function is_dates(x)
+    return state[x] ~= nil and state[x].kind == "date"
+end
+
+-- The seconds of both sides. One date beside many is a number.
+local function both_sides(what, a, b)
+    local s = is_dates(a) and state[a] or state[b]
+    local x, y = compared(what, a, s), compared(what, b, s)
+    if is_matrix(x) and is_matrix(y) and x.rows ~= y.rows then
+        if is_dates(a) and x.rows == 1 then
+            x = x[1]
+        elseif is_dates(b) and y.rows == 1 then
+            y = y[1]
+        else
+            fail(what, "of %s and %s: there are as many, or one of them is one " ..
+                "date", checks.plural(x.rows, "element"), y.rows)
+        end
+    end
+    return x, y
+end
+
 for _, name in ipairs{"eq", "ne", "lt", "le", "gt", "ge"} do
+    local compare = library[name]
     methods[name] = function(c, other)
-        local s = state[c]
-        return s.vector[name](s.vector, compared(name, other, s))
+        local x, y = both_sides(name, c, other)
+        return compare(x, y)
     end
 end
 
-local function is_dates(x)
-    return state[x] ~= nil and state[x].kind == "date"
+-- The dates of c moved by seconds, as many as they are or one number.
+local function moved(what, c, seconds, sign)
+    local s = state[c]
+    if is_matrix(seconds) and seconds.rows ~= s.vector.rows then
+        fail("dates", "%s is of %s and %s: there are as many seconds as dates, " ..
+            "or one number", what, checks.plural(s.vector.rows, "date"),
+            checks.shape_of(seconds))
+    end
+    return make(s.vector + sign * seconds, s.format)
 end
 
 -- The first and the last, as text; nil where all are missing.
@@ -428,10 +457,12 @@ end
 methods.min, methods.max = extreme "min", extreme "max"
 
 function operators.__sub(a, b)
-    if is_dates(a) and is_dates(b) then
-        return state[a].vector - state[b].vector
-    elseif is_dates(a) and (type(b) == "number" or is_matrix(b)) then
-        return make(state[a].vector - b, state[a].format)
+    if is_dates(a) and (type(b) == "number" or is_matrix(b)) then
+        return moved("A - B", a, b, -1)
+    elseif (is_dates(a) or type(a) == "string") and
+        (is_dates(b) or type(b) == "string") then
+        local x, y = both_sides("dates", a, b)
+        return x - y
     end
     fail("dates", "A - B is of two dates, or of dates and seconds, not of " ..
         "%s and %s", brief(a), brief(b))
@@ -440,7 +471,7 @@ end
 function operators.__add(a, b)
     if not is_dates(a) then a, b = b, a end
     if type(b) == "number" or is_matrix(b) then
-        return make(state[a].vector + b, state[a].format)
+        return moved("A + B", a, b, 1)
     end
     fail("dates", "A + B is of dates and seconds, not of %s and %s", brief(a),
         brief(b))

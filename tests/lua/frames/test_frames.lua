@@ -454,6 +454,18 @@ function TestDates:test_comparing_and_counting()
     lu.assertEquals(values(d + 86400), {"2021-08-20", "2020-03-01", false})
     lu.assertEquals(values((d - d)[{{1, 2}}]), {0, 0})
     lu.assertEquals(values(d:text "%d %b"), {"19 Aug", "29 Feb", false})
+    for _, one in ipairs{"2020-02-28", dates{"2020-02-28"}} do
+        lu.assertEquals(values((d - one)[{{1, 2}}]), {538 * 86400, 86400})
+        lu.assertEquals(values((one - d)[{{1, 2}}]), {-538 * 86400, -86400})
+        equals(d:gt(one), {true, true, false})
+    end
+    lu.assertEquals((d - d[2])[1], 537 * 86400)
+    lu.assertEquals(values(d - 86400), {"2021-08-18", "2020-02-28", false})
+    raises(function() return d - "soon" end, '"soon" is no date of the form')
+    raises(function() return d - dates{"2020-01-01", "2020-01-02"} end,
+        "of 3 elements and 2: there are as many")
+    raises(function() return dates{"2020-01-01"} + vec{1, 2} end,
+        "A + B is of 1 date and vector 2: there are as many seconds as dates")
     raises(function() return d + d end, "is of dates and seconds")
     raises(function() d:ge(true) end, "compares dates with dates")
 end
