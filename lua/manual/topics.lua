@@ -139,7 +139,8 @@ topics.frames = {title = "Frames: named columns",
             "the rows"},
     },
     "A frame shares the vectors that it is given: T.a[2] = 0, T.a[T.a:lt(0)] = " ..
-    "0 and T.species[2] = \"ash\" write to them. Numbers that are missing are " ..
+    "0 and T.species[2] = \"ash\" write to them. T[mask] is a frame of copies: " ..
+    "what is assigned to T[mask].b is not seen in T, T.b[mask] = 0 is. Numbers that are missing are " ..
     "NaN, text and dates false in a list and nil as an element; means, sums and " ..
     "the like of groups, describe and value_counts leave them out, T.a:mean() does " ..
     "not. A column called like a method (unique, sort) is T:col \"sort\", " ..
