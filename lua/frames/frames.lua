@@ -99,6 +99,18 @@ local function no_column(what, s, name)
         near .. "?" or "there are " .. listed(s.names))
 end
 
+-- What is written instead of methods that frames of others have.
+local instead = {
+    join = "map brings what a join by a key does, as " ..
+        "T.price = T.species:map{oak = 3}",
+    pivot = "frames have no reshaping; vcat puts them one below the other",
+}
+instead.merge, instead.melt = instead.join, instead.pivot
+for _, name in ipairs{"sum", "mean", "median", "std", "var", "min", "max"} do
+    instead[name] = format("T.a:%s() is of a column, T:matrix() is all numbers, " ..
+        "T:describe() a survey", name)
+end
+
 local function column(what, s, name)
     if type(name) ~= "string" then
         fail(what, "a column is named by text, not by %s", brief(name))
@@ -491,6 +503,9 @@ function meta.__index(T, key)
         if columns.is_slice(key) then
             return slice(s, key)
         end
+        if instead[key] and not columns.near(key, s.names) then
+            fail("frame", "there is no column or method %q: %s", key, instead[key])
+        end
         return no_column("frame", s, key)
     elseif kind == "number" then
         return row_at(s, check_row(s, key))
@@ -499,6 +514,9 @@ function meta.__index(T, key)
     elseif kind == "table" and getmetatable(key) == nil then
         if #key > 2 then
             fail("frame", "T[{rows, columns}] has two sides, not %d", #key)
+        elseif s.by[key[1]] and not columns.is_slice(key[1]) then
+            fail("frame", "T[{rows, columns}] has rows first, not %q: columns " ..
+                "are T:select{%q, …}", key[1], key[1])
         end
         return block(s, key[1] == nil and {} or key[1], key[2])
     elseif kind == "boolean" then

@@ -118,6 +118,11 @@ function TestColumns:test_setting()
     raises(function() T.age = print end,
         "expected a vector, a list or a column")
     raises(function() T[1] = 2 end, "T[1] cannot be assigned")
+    raises(function() return T[{"age", "height"}] end,
+        'has rows first, not "age": columns are T:select{"age", …}')
+    raises(function() T:join(T) end, 'no column or method "join": map brings')
+    raises(function() T:pivot() end, "vcat puts them one below the other")
+    raises(function() T:mean() end, 'method "mean": T.a:mean() is of a column')
     raises(function() T.nothing = nil end, 'no column "nothing"')
 end
 
