@@ -831,6 +831,21 @@ static const char *push_uncalled(lua_State *L, const char *name)
     return lua_pushfstring(L, "A.%s, without ()", name);
 }
 
+/* g:count() of an object whose part count is a matrix. */
+static void refuse_called_part(lua_State *L)
+{
+    lua_Debug call;
+    if (!lua_getmetatable(L, 2))
+        return;
+    lua_pop(L, 1);
+    if (lua_getstack(L, 0, &call) && lua_getinfo(L, "n", &call) && call.name &&
+        strcmp(call.namewhat, "method") == 0)
+        lumat_raise(L,
+                    "%s: is no method here, but a matrix: write g.%s, "
+                    "without ()",
+                    call.name, call.name);
+}
+
 void lumat_refuse_called(lua_State *L)
 {
     lua_Debug call;
@@ -842,9 +857,11 @@ void lumat_refuse_called(lua_State *L)
                     "index: must be a whole number, not %s; the transpose is "
                     "A.T",
                     lumat_push_brief(L, 2));
-    if (lua_type(L, 2) == LUA_TTABLE)
+    if (lua_type(L, 2) == LUA_TTABLE) {
+        refuse_called_part(L);
         lumat_raise(L, "index: A{i, j} is a call: write A[{i, j}], or A(i, j) "
                        "for an element");
+    }
     if (!lua_getstack(L, 0, &call) || !lua_getinfo(L, "n", &call) || !call.name)
         return;
     if (strcmp(call.namewhat, "for iterator") == 0)

@@ -87,6 +87,8 @@ function TestGroups:test_options_are_those_of_groups_of_vectors()
     raises(function() g:sum("a", {}, 1) end, "sum: takes names and options")
     raises(function() groupby(vec{1, 2}):sum(vec{1, 2}, 2) end,
         "sum: the options are 2")
+    raises(function() groupby(vec{1, 2}):count() end,
+        "count: is no method here, but a matrix: write g.count, without ()")
 end
 
 -- As pandas has it.
