@@ -147,6 +147,8 @@ void lumat_write_npy(lua_State *L, lumat_npy_writer *w, const gpu_matrix *m);
  * none, else gives their bytes; writes them as one array. */
 int64_t lumat_check_pages(lua_State *L, int index);
 void lumat_write_pages(lua_State *L, lumat_npy_writer *w, int index);
+/* Raises for a frame, a factorisation and the like, which are no lists. */
+void lumat_refuse_object(lua_State *L, int index);
 
 /* --- formats ---------------------------------------------------------------
  */

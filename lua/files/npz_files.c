@@ -338,6 +338,7 @@ static void write_value(lua_State *L, lumat_archive *a, int index,
 static void check_values(lua_State *L)
 {
     int count = 0;
+    lumat_refuse_object(L, 1);
     for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1), count++) {
         int value = lua_gettop(L);
         size_t length;

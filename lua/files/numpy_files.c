@@ -333,8 +333,23 @@ static const gpu_matrix *check_page(lua_State *L, int index, int64_t i,
     return m;
 }
 
+void lumat_refuse_object(lua_State *L, int index)
+{
+    if (lumat_is_frame(L, index))
+        lumat_raise(L, "save: .npy and .npz files hold arrays, not a frame: "
+                       "save(T, \"f.csv\") writes it, save(T:matrix(), "
+                       "\"f.npy\") its numbers");
+    if (!lua_istable(L, index) || !lua_getmetatable(L, index))
+        return;
+    lua_pop(L, 1);
+    lumat_raise(L, "save: .npy and .npz files hold arrays, not an object of "
+                   "several: write its parts, as save({L = F.L, U = F.U}, "
+                   "\"f.npz\")");
+}
+
 int64_t lumat_check_pages(lua_State *L, int index)
 {
+    lumat_refuse_object(L, index);
     int64_t count = (int64_t)lua_rawlen(L, index), bytes = 0;
     if (count == 0)
         lumat_raise(L, "save: the list is empty");

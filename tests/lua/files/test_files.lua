@@ -354,6 +354,10 @@ function TestNpy:test_three_dimensions()
         lu.assertErrorMsgContains(message, save, value, name)
     end
     refuses({}, "the list is empty")
+    refuses(frame{a = {1}}, 'not a frame: save(T, "f.csv") writes it')
+    refuses(qr(eye(2)), "not an object of several: write its parts")
+    lu.assertErrorMsgContains("not a frame: save(T", save, frame{a = {1}},
+        file(".npz"))
     refuses({ones(2, 2), 3}, "element 2 of the list is 3")
     refuses({ones(2, 2), ones(2, 3)}, "element 2 of the list is 2x3")
     refuses({ones(2, 2), ones(2, 2):gt(0)}, "element 2 of the list is bool")
