@@ -140,10 +140,10 @@ topics.frames = {title = "Frames: named columns",
     },
     "A frame shares the vectors that it is given: T.a[2] = 0, T.a[T.a:lt(0)] = " ..
     "0 and T.species[2] = \"ash\" write to them. T[mask] is a frame of copies: " ..
-    "what is assigned to T[mask].b is not seen in T, T.b[mask] = 0 is. Numbers that are missing are " ..
-    "NaN, text and dates false in a list and nil as an element; means, sums and " ..
-    "the like of groups, describe and value_counts leave them out, T.a:mean() does " ..
-    "not. A column called like a method (unique, sort) is T:col \"sort\", " ..
+    "what is assigned to T[mask].b is not seen in T, T.b[mask] = 0 is. Numbers " ..
+    "that are missing are NaN, text and dates false in a list and nil as an element; " ..
+    "means, sums and the like of groups, describe and value_counts leave them out, " ..
+    "T.a:mean() does not. A column called like a method (unique, sort) is T:col \"sort\", " ..
     "T:set(\"sort\", v) sets it.",
     "There are no joins and no reshaping. What a join by a key brings, map does: " ..
     "T.price = T.species:map{oak = 3, elm = 2}. Wide to long: vcat of frames " ..
