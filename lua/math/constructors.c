@@ -73,12 +73,15 @@ static void put(lua_State *L, void *data, gpu_dtype dtype, int64_t at,
         ((uint8_t *)data)[at] = value.re != 0;
 }
 
-/* Does the element on top want a complex matrix, in place of the real one that
- * nobody asked for? */
-static int wants_complex(lua_State *L, const lumat_request *r)
+/* Does the element on top want another matrix than that which nobody asked for:
+ * a complex one in place of a real one, one of numbers in place of truths? */
+static int wants_other_type(lua_State *L, const lumat_request *r)
 {
-    return r->may_be_complex && lua_type(L, -1) == LUA_TUSERDATA &&
-           lumat_test_complex(L, -1);
+    if (!r->may_be_complex)
+        return 0;
+    if (r->dtype == GPU_BOOL)
+        return !lua_isboolean(L, -1);
+    return lua_type(L, -1) == LUA_TUSERDATA && lumat_test_complex(L, -1);
 }
 
 /* Puts the element on top, which is popped, to its place; 0: it wants another
@@ -86,7 +89,7 @@ static int wants_complex(lua_State *L, const lumat_request *r)
 static int put_element(lua_State *L, const lumat_request *r, void *data,
                        int64_t at, int64_t i, int64_t j)
 {
-    if (wants_complex(L, r))
+    if (wants_other_type(L, r))
         return 0;
     put(L, data, r->dtype, at, check_element(L, r->name, i, j));
     return 1;
@@ -171,6 +174,10 @@ static gpu_matrix *from_request(lua_State *L, int table, lumat_request *r)
     const void *data = push_elements(L, table, r, few);
     if (!data) {
         lua_settop(L, top);
+        if (r->dtype == GPU_BOOL) {
+            r->dtype = lumat_default_dtype(L);
+            return from_request(L, table, r);
+        }
         r->may_be_complex = 0;
         r->dtype = gpu_dtype_made_complex(r->dtype);
         return from_request(L, table, r);

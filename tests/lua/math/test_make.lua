@@ -53,6 +53,17 @@ function TestTables:test_booleans_make_masks()
     lu.assertEquals(vec{true, false}.dtype, "bool")
     lu.assertEquals(mat{{true}, {false}}.dtype, "bool")
     equals(mat{{true}, {false}}, {{true}, {false}})
+    for _, mixed in ipairs{{true, 5}, {5, true}} do -- numbers, whatever is first
+        lu.assertEquals(vec(mixed).dtype, "f32")
+        lu.assertEquals(mat{mixed}.dtype, "f32")
+    end
+    equals(vec{true, 5, false}, {1, 5, 0})
+    equals(mat{{true, 2}, {3, 4}}, {{1, 2}, {3, 4}})
+    equals(mat{{true, false}, {3, 4}}, {{1, 0}, {3, 4}})
+    lu.assertEquals(vec{true, 2, im}.dtype, "c64")
+    lu.assertEquals(vec{true, im}(1), 1 + 0 * im)
+    equals(vec({true, 5}, {dtype = "bool"}), {true, true})
+    raises(function() vec{true, "x"} end, "element 2 is a string, not a number")
     equals(vec({true, false}, {dtype = "f64"}), {1, 0})
     equals(vec({0, 2, nan}, {dtype = "bool"}), {false, true, true})
 end
