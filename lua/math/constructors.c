@@ -110,6 +110,36 @@ static inline int put_real(lua_State *L, void *data, gpu_dtype dtype,
     return 1;
 }
 
+/* Refuses the table on top where it has more than its elements 1 … n: an option
+ * among them would be lost. What follows the last element is looked at alone,
+ * as long tables are to cost nothing. */
+static void refuse_strays(lua_State *L, const char *name, int64_t n)
+{
+    if (n > 0)
+        lua_pushinteger(L, n);
+    else
+        lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        if (lua_type(L, -2) == LUA_TSTRING) {
+            const char *key = lua_tostring(L, -2);
+            int is_text = lua_type(L, -1) == LUA_TSTRING;
+            int has_text = is_text || lua_type(L, -1) == LUA_TNUMBER ||
+                           lua_isboolean(L, -1);
+            const char *quote = is_text ? "\"" : "";
+            lumat_raise(L,
+                        "%s: %s stands among the elements: options follow in a "
+                        "table of their own, as in ({…}, {%s = %s%s%s})",
+                        name, key, key, quote,
+                        has_text ? luaL_tolstring(L, -1, NULL) : "…", quote);
+        }
+        if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) < 1 ||
+            lua_tointeger(L, -2) > n)
+            lumat_raise(L, "%s: the table has [%s] besides its elements 1 … %I",
+                        name, luaL_tolstring(L, -2, NULL), (LUAI_UACINT)n);
+        lua_pop(L, 1);
+    }
+}
+
 /* Row-major elements of the table, in `few` where there is room, or else in
  * memory the collector owns; NULL: one of them wants another type. */
 static void *push_elements(lua_State *L, int table, lumat_request *r,
@@ -144,8 +174,12 @@ static void *push_elements(lua_State *L, int table, lumat_request *r,
                 !put_element(L, r, data, at, i + 1, j + 1))
                 return NULL;
         }
+        refuse_strays(L, r->name, r->cols);
         lua_pop(L, 1);
     }
+    lua_pushvalue(L, table);
+    refuse_strays(L, r->name, r->rows);
+    lua_pop(L, 1);
     return data;
 }
 

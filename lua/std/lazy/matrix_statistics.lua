@@ -339,6 +339,11 @@ end
 local function shares_of(what, q, one)
     local list = type(q) == "number" and {q} or type(q) == "table" and
         checks.copied(q) or q:totable()
+    local stray = type(q) == "table" and next(q, #list > 0 and #list or nil)
+    if type(stray) == "string" then
+        fail(what, "%s stands among the elements: options follow in a table of " ..
+            "their own, as in ({…}, {%s = …})", stray, stray)
+    end
     for i, x in ipairs(list) do
         if type(x) ~= "number" or not (x >= 0 and x <= one) then
             fail(what, "%s is %s, expected a number from 0 to %d%s",

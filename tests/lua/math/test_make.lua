@@ -68,6 +68,18 @@ function TestTables:test_booleans_make_masks()
     equals(vec({0, 2, nan}, {dtype = "bool"}), {false, true, true})
 end
 
+function TestTables:test_what_is_no_element_is_refused()
+    raises(function() vec{1, 1 / 3, dtype = "f64"} end, "vec: dtype stands among",
+        '({…}, {dtype = "f64"})')
+    raises(function() mat{{1, 2}, dtype = "f64"} end, "mat: dtype stands among")
+    raises(function() mat{{1, 2}, {3, 4, device = "cpu"}} end, "mat: device stands")
+    raises(function() vec{dtype = "f64"} end, "vec: dtype stands among")
+    raises(function() vec{[0] = 1, 2} end, "vec: the table has [0] besides",
+        "its elements 1 … 1")
+    local A = zeros(2)
+    raises(function() A[A:eq(0)] = {1, 2, step = {}} end, "step = …")
+end
+
 function TestTables:test_empty_tables()
     lu.assertEquals(mat{}.shape, {0, 0})
     lu.assertEquals(mat{{}, {}}.shape, {2, 0})

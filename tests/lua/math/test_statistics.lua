@@ -149,6 +149,8 @@ function TestQuantiles:test_mistakes()
     raises(function() quantile(v, 1.5) end, "q is 1.5", "percentile(A, 1.5)")
     raises(function() quantile(v, {0.5, -1}) end, "q[2] is -1")
     raises(function() quantile(v, {}) end, "q is an empty list")
+    raises(function() quantile(v, {0.5, method = "lower"}) end,
+        "method stands among the elements", "({…}, {method = …})")
     raises(function() percentile(v, 101) end, "from 0 to 100")
     raises(function() quantile(v, 0.5, {method = "linaer"}) end, "method")
     raises(function() quantile(v, 0.5, {method = "linear", weights = v}) end,
