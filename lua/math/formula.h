@@ -33,6 +33,7 @@ typedef struct lumat_formula_value {
 /* Computed in f64, every step as Lua does it. */
 typedef struct lumat_formula {
     int count, result; /* result: a value's number */
+    int is_mixed;      /* true or false for some elements, numbers for others */
     lumat_formula_value values[LUMAT_MOST_VALUES];
     char hindrance[LUMAT_HINDRANCE]; /* "calls print (line 3)" */
 } lumat_formula;

@@ -235,11 +235,12 @@ typedef struct mapping {
     gpu_team through; /* see lumat_option_through */
 } mapping;
 
-static void store(void *data, gpu_dtype dtype, int64_t at, lua_State *L)
+/* Returns whether it is true or false, no number. */
+static int store(void *data, gpu_dtype dtype, int64_t at, lua_State *L)
 {
-    double value =
-        lua_isboolean(L, -1) ? lua_toboolean(L, -1) : lua_tonumber(L, -1);
-    if (lua_type(L, -1) != LUA_TNUMBER && !lua_isboolean(L, -1))
+    int is_truth = lua_isboolean(L, -1);
+    double value = is_truth ? lua_toboolean(L, -1) : lua_tonumber(L, -1);
+    if (lua_type(L, -1) != LUA_TNUMBER && !is_truth)
         lumat_raise(L, "map: the function gave a %s, not a number",
                     lumat_kind_of(L, -1));
     if (dtype == GPU_F32)
@@ -249,6 +250,16 @@ static void store(void *data, gpu_dtype dtype, int64_t at, lua_State *L)
     else
         ((uint8_t *)data)[at] = value != 0;
     lua_pop(L, 1);
+    return is_truth;
+}
+
+/* Makes zeros and ones a mask's, in place. */
+static void convert_to_truths(void *data, gpu_dtype dtype, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        ((uint8_t *)data)[i] = dtype == GPU_F32   ? ((float *)data)[i] != 0
+                               : dtype == GPU_F64 ? ((double *)data)[i] != 0
+                                                  : ((uint8_t *)data)[i];
 }
 
 /* Pushes copies of the matrices and what tells where elements are. */
@@ -294,10 +305,11 @@ static gpu_matrix *push_result(lua_State *L, const mapping *m)
     return out;
 }
 
-static void call_for_each(lua_State *L, const mapping *m)
+static void call_for_each(lua_State *L, mapping *m)
 {
     gpu_matrix *out = push_result(L, m);
     int result = lua_gettop(L);
+    int64_t elements = out->rows * out->cols, truths = 0;
     argument *list = push_arguments(L, m);
     void *data = lua_newuserdatauv(L, gpu_bytes(out), 0);
     for (int64_t i = 0; i < out->rows; i++)
@@ -305,8 +317,14 @@ static void call_for_each(lua_State *L, const mapping *m)
             int64_t at = i * out->cols + j;
             lumat_poll(L, at);
             call_with(L, m, list, i, j);
-            store(data, out->dtype, at, L);
+            truths += store(data, out->dtype, at, L);
         }
+    if (elements > 0 && truths == elements && m->dtype != GPU_BOOL) {
+        convert_to_truths(data, m->dtype, elements);
+        m->dtype = GPU_BOOL;
+        out = push_result(L, m);
+        lua_replace(L, result);
+    }
     lumat_try(L, gpu_upload(out, data));
     lua_settop(L, result);
 }
@@ -422,6 +440,18 @@ enum { LEAST_READ = 64 };
 /* From here on calling f takes as long as one notices, a tenth of a second. */
 enum { LEAST_TOLD = 1000000 };
 
+/* Which type a mixed result has is known when there are its elements alone. */
+static int read_mapping(lua_State *L, const mapping *m, lumat_formula *f)
+{
+    if (!lumat_read_formula(L, m->f, 1, m->count, &m->shape, f))
+        return 0;
+    if (!f->is_mixed || m->dtype == GPU_BOOL)
+        return 1;
+    snprintf(f->hindrance, sizeof f->hindrance,
+             "may give true or false for some elements and numbers for others");
+    return 0;
+}
+
 static int map(lua_State *L)
 {
     mapping m = check_mapping(L);
@@ -430,7 +460,9 @@ static int map(lua_State *L)
                    m.through.count == 0;
     if (!is_small) {
         lumat_formula *f = lua_newuserdatauv(L, sizeof *f, 0);
-        if (lumat_read_formula(L, m.f, 1, m.count, &m.shape, f)) {
+        if (read_mapping(L, &m, f)) {
+            if (elements > 0 && f->values[f->result].kind == LUMAT_TRUTH)
+                m.dtype = GPU_BOOL;
             lumat_run_formula(L, f, 1, m.count, &m.shape, m.dtype, m.through);
             return 1;
         }
@@ -465,7 +497,8 @@ static const lumat_function functions[] = {
      "the remainder, * a product of numbers. Where f only computes, with "
      "operations such as sin or where, with if and with numbers from outside, "
      "it runs in f64 as one pass over memory, on the device of the matrices; "
-     "else it is called for every element, on the CPU.",
+     "else it is called for every element, on the CPU. Where it gives true or "
+     "false for each the result is a mask, bool; among numbers true is 1.",
      "map(mat{{1, 2}, {3, 4}}, vec{10, 20}:row(), function(x, y) if x > 3 "
      "then return 0 end return x * y end)",
      "{{10, 40}, {30, 0}}", .group = "iterating mapping",

@@ -1532,8 +1532,10 @@ static int add_choice(reading *r, int condition, int yes, int no)
         return condition;
     if (are_truths && is_number(r, yes, 0) && is_number(r, no, 1))
         return add_op(r, LUMAT_TRUTH, GPU_OP_lnot, condition, 0, 0);
-    if (is_truth(r, yes) != is_truth(r, no)) /* elements of f's result */
+    if (is_truth(r, yes) != is_truth(r, no)) { /* elements of f's result */
+        r->f->is_mixed = 1;
         return add_op(r, LUMAT_FLOAT, GPU_OP_where, condition, yes, no);
+    }
     return add_where(r, condition, yes, no);
 }
 
@@ -1824,6 +1826,7 @@ int lumat_read_formula(lua_State *L, int f, int first, int count,
     else
         for (r.joins = 1; r.joins >= 0 && result == FAILED; r.joins--) {
             out->count = own;
+            out->is_mixed = 0;
             result = read_function(&r, function, count + 2);
         }
     lua_settop(L, top);

@@ -461,7 +461,7 @@ function TestOperands:test_broadcasting_types_and_places()
 end
 
 function TestOperands:test_the_type_of_the_result()
-    local f = function(x, y) return x == y end
+    local f = function(x, y) return x == y and 1 or 0 end
     local single, mask, double = rand(9, 9), rand(9, 9):gt(0.5), rand(9, 9):f64()
     for expected, both in pairs{f32 = {single, mask}, f64 = {mask, double},
         bool = {mask, mask}} do
@@ -474,6 +474,26 @@ function TestOperands:test_the_type_of_the_result()
     equals(ones(9, 9):map(function() return 0.1 end) - 0.1, totable(zeros(9, 9)))
     equals(single:map(function(x) return x end), totable(single))
     same_elements(mask:map(function(m) return m end), mask, "itself")
+end
+
+-- Read or called, of few elements or many.
+function TestOperands:test_true_or_false_for_each_makes_a_mask()
+    local v = vec{5, 6, 7}
+    equals(v[map(v, function(x) return x > 1 end)], {5, 6, 7})
+    for _, A in ipairs{v, rand(9, 9), rand(9, 9):f64()} do
+        local function both(f, dtype, ...)
+            local got = map(A, ..., f)
+            lu.assertEquals(got.dtype, dtype)
+            same_elements(got, map(A, ..., called(f)), dtype)
+        end
+        both(function(x) return x > 0.5 end, "bool", 1)
+        both(function(x, y) return not (x > y) end, "bool", A)
+        both(function(x, m) return m end, "bool", A:gt(0.5))
+        both(function() return true end, "bool", 1)
+        both(function(x) if x > 5.5 then return true end return x end, A.dtype, 1)
+        both(function(x) return x > 0.5 and 1 or 0 end, A.dtype, 1)
+    end
+    lu.assertEquals(zeros(0):map(function(x) return x > 1 end).dtype, "f32")
 end
 
 -- Steps are rounded as numbers are, once in the end.
