@@ -49,8 +49,9 @@ static int is_zip(const unsigned char *head, size_t length)
 static const lumat_format formats[] = {
     {.name = "a .csv file",
      .about = "cells between commas, semicolons, tabs or blanks, which is "
-              "found out: a matrix and the names in the first line, or a frame "
-              "where a column is text or dates",
+              "found out: a matrix and the names in the first line, f64 where "
+              "f32 would round its integers, or a frame where a column is text "
+              "or dates",
      .endings = ".csv",
      .load = lumat_load_csv,
      .save = lumat_save_csv,

@@ -530,6 +530,15 @@ static int read_chunks(lumat_table *t, int64_t most)
     return (int)count;
 }
 
+/* Raises what a chunk failed with, if it is not that f64 is needed. */
+static void take_failure(lua_State *L, lumat_table *t, const lumat_csv_chunk *k,
+                         int names)
+{
+    t->needs_f64 = k->is_narrow && t->may_widen;
+    if (!t->needs_f64)
+        lumat_table_refuse_chunk(L, t, k, names);
+}
+
 /* Takes at most so many rows, all of one window, into r, or, where that is
  * NULL, passes them. Returns how many. */
 static int64_t take_rows(lua_State *L, lumat_table *t, table_result *r,
@@ -559,11 +568,11 @@ static int64_t take_rows(lua_State *L, lumat_table *t, table_result *r,
             left -= k->rows;
             t->row += k->rows;
             if (k->has_failed && left > 0)
-                lumat_table_refuse_chunk(L, t, k, names);
+                take_failure(L, t, k, names);
             t->line += k->lines;
             p = k->next;
             t->start = (size_t)(p - t->text);
-            is_done = k->needs_more || left == 0;
+            is_done = k->needs_more || left == 0 || t->needs_f64;
             if (is_done || p >= k->limit)
                 break;
             copy_all_late(r);
@@ -600,8 +609,8 @@ static void take_wide_row(lua_State *L, lumat_table *t, table_result *r,
         lumat_csv_read(&t->c, k);
         lumat_poll(L, 0);
         if (k->has_failed)
-            lumat_table_refuse_chunk(L, t, k, names);
-        if (k->rows == 0 && k->col == 0)
+            take_failure(L, t, k, names);
+        if (k->has_failed || (k->rows == 0 && k->col == 0))
             break; /* lines of blanks alone */
         int64_t n = (k->rows > 0 ? t->c.cols : k->col) - first;
         convert_cells(t->dtype, k->to, n);
@@ -636,7 +645,7 @@ static int64_t read_rows(lua_State *L, lumat_table *t, table_result *r,
                          int64_t most, int names)
 {
     int64_t done = 0;
-    while (done < most) {
+    while (done < most && (!t->needs_f64 || !t->may_widen)) {
         int64_t before = t->row;
         if (t->start == t->used && t->is_all)
             break;
@@ -795,11 +804,15 @@ static int begin_table(lua_State *L, lumat_table *t, int index, char delimiter)
     return names;
 }
 
-int lumat_load_csv(lua_State *L, lumat_input *in, const lumat_format *f)
+/* Returns 0 where some of its whole numbers need f64, which was not known. */
+static int load_table(lua_State *L, lumat_input *in, const lumat_format *f,
+                      int needs_f64)
 {
     int64_t first, last;
     lumat_table *t = push_reader(L, in);
     lua_toclose(L, -1);
+    t->needs_f64 = needs_f64;
+    t->may_widen = !needs_f64;
     lumat_option_range(L, &first, &last);
     lumat_begin_input(in, in->size);
     int names = begin_table(L, t, lua_gettop(L), f->delimiter);
@@ -809,10 +822,22 @@ int lumat_load_csv(lua_State *L, lumat_input *in, const lumat_format *f)
     int64_t most = last == INT64_MAX ? last : last - first + 1;
     table_result r = push_parts(L, t, guess_rows(L, t, most));
     read_rows(L, t, &r, most, names);
+    if (t->needs_f64 && t->may_widen)
+        return 0;
     if (first > 1 && r.rows == 0)
         lumat_raise(L, "rows: '%s' has %I rows, none of them is row %I",
                     in->path, (LUAI_UACINT)t->row, (LUAI_UACINT)first);
     return push_table(L, t, &r, names);
+}
+
+int lumat_load_csv(lua_State *L, lumat_input *in, const lumat_format *f)
+{
+    int top = lua_gettop(L);
+    int count = load_table(L, in, f, 0);
+    if (count > 0)
+        return count;
+    lua_settop(L, top);
+    return load_table(L, in, f, 1);
 }
 
 /* --- blocks --------------------------------------------------------------- */

@@ -297,8 +297,10 @@ void lumat_table_find_types(lua_State *L, lumat_table *t, int names, int anchor)
         else if (column->type == LUMAT_CSV_COMPLEX)
             column->type = LUMAT_CSV_NUMBER;
     }
+    c->is_exact = !is_given;
     if (t->dtype == GPU_ALL_DTYPES)
-        t->dtype = t->is_frame ? GPU_F64 : lumat_default_dtype(L);
+        t->dtype =
+            t->is_frame || t->needs_f64 ? GPU_F64 : lumat_default_dtype(L);
 }
 
 /* --- frames --------------------------------------------------------------- */

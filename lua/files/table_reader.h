@@ -35,6 +35,8 @@ typedef struct lumat_table {
     int is_whole;    /* all columns, in their order */
     int is_wide;     /* rows are read in pieces */
     gpu_dtype dtype; /* of a matrix, or of a frame's numbers */
+    int may_widen;   /* where f32 would round integers, needs_f64 is set, and */
+    int needs_f64;   /* reading ends, to begin anew */
     gpu_device *device;
     lumat_csv_text word[LUMAT_TABLE_WORDS]; /* of na */
     double value[LUMAT_TABLE_WORDS];

@@ -942,6 +942,60 @@ static int set_value(reader *r, int64_t col, const lumat_csv_column *column,
     }
 }
 
+/* Below them all whole numbers are exact. */
+#define MOST_EXACT_F64 0x1p53
+#define MOST_EXACT_F32 0x1p24F
+
+/* Is the text a whole number, without a point or exponent, and not what was
+ * made of it? */
+static __attribute__((noinline, cold)) int
+is_rounded(const char *text, size_t length, double value)
+{
+    char shown[LONGEST_NUMBER];
+    size_t sign = length > 0 && (*text == '-' || *text == '+');
+    for (text += sign, length -= sign; length > 0 && *text == '0'; length--)
+        text++;
+    for (size_t i = 0; i < length; i++)
+        if (!is_digit(text[i]))
+            return 0;
+    int n = snprintf(shown, sizeof shown, "%.0f", fabs(value));
+    return (size_t)n != length || memcmp(shown, text, length) != 0;
+}
+
+/* Looks at the number that was stored for a cell. Returns 0 after a message. */
+static int is_kept(reader *r, int64_t col, const lumat_csv_column *column,
+                   const csv_cell *cell)
+{
+    char plain[LONGEST_NUMBER];
+    const char *text = cell->start;
+    size_t length = cell->length;
+    double value;
+    float single;
+    memcpy(&value, place_of(r, column), column->is_wide ? sizeof value : 0);
+    memcpy(&single, place_of(r, column), sizeof single);
+    value = column->is_wide ? value : (double)single;
+    if (!(fabs(value) >= (column->is_wide ? MOST_EXACT_F64 : MOST_EXACT_F32)) ||
+        isinf(value))
+        return 1;
+    if (r->c->decimal != '.' || r->c->thousands != 0) {
+        length = plain_number(r->c, cell, plain);
+        text = plain;
+    }
+    if (!is_rounded(text, length, value))
+        return 1;
+    r->k->is_narrow = !column->is_wide;
+    if (r->k->is_narrow)
+        fail_at(r, col,
+                "the integer %.*s, which f32 would round: give {dtype=\"f64\"}",
+                (int)(length < SHOWN ? length : SHOWN), text);
+    else
+        fail_at(r, col,
+                "the integer %.*s is beyond 2^53, where f64 rounds integers: "
+                "give {dtype=\"f64\"} to accept that",
+                (int)(length < SHOWN ? length : SHOWN), text);
+    return 0;
+}
+
 /* Stores a cell. Returns 0 after a message. */
 static int take_value(reader *r, int64_t col, csv_cell *cell)
 {
@@ -954,7 +1008,8 @@ static int take_value(reader *r, int64_t col, csv_cell *cell)
         return 1;
     }
     if (set_value(r, col, column, cell))
-        return 1;
+        return !r->c->is_exact || column->type != LUMAT_CSV_NUMBER ||
+               is_kept(r, col, column, cell);
     if (is_missing(r->c, cell, 0)) {
         set_missing(r, column);
         return 1;
@@ -975,6 +1030,7 @@ take_number(const reader *r, const lumat_csv_column *column, const char *p)
     const lumat_csv *c = r->c;
     char delimiter = c->delimiter;
     p = skip_blanks(p, r->end, delimiter);
+    const char *first = p;
     if (column->is_wide) {
         double value;
         p = lumat_csv_take_f64(p, r->end, c->decimal, &value);
@@ -982,6 +1038,9 @@ take_number(const reader *r, const lumat_csv_column *column, const char *p)
             return NULL;
         if (c->missing_value_count > 0)
             value = without_missing(c, value);
+        if (__builtin_expect(fabs(value) >= MOST_EXACT_F64, 0) && c->is_exact &&
+            is_rounded(first, (size_t)(p - first), value))
+            return NULL;
         memcpy(place_of(r, column), &value, sizeof value);
     } else {
         float value;
@@ -989,6 +1048,10 @@ take_number(const reader *r, const lumat_csv_column *column, const char *p)
             return NULL; /* compared in f64 */
         p = lumat_csv_take_f32(p, r->end, c->decimal, &value);
         if (p == NULL)
+            return NULL;
+        if (__builtin_expect(fabsf(value) >= MOST_EXACT_F32, 0) &&
+            c->is_exact &&
+            is_rounded(first, (size_t)(p - first), (double)value))
             return NULL;
         memcpy(place_of(r, column), &value, sizeof value);
     }
@@ -1150,7 +1213,7 @@ void lumat_csv_read(const lumat_csv *c, lumat_csv_chunk *k)
     const char *p = k->next;
     r.line = k->col > 0 ? k->lines : 0;
     k->rows = k->lines = 0;
-    k->needs_more = k->has_failed = 0;
+    k->needs_more = k->has_failed = k->is_narrow = 0;
     while (k->rows < k->most_rows) {
         if (k->col == 0)
             p = skip_empty_lines(c, p, k->limit, k->end, k->is_last, &r.line);

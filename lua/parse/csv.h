@@ -108,6 +108,7 @@ typedef struct lumat_csv {
     int64_t line;             /* the number of the line there, from 1 */
     unsigned char stops[256]; /* characters that may end a cell */
     int is_counting; /* set by the caller: rows are passed, and not stored */
+    int is_exact;    /* whole numbers that would be rounded are refused */
     lumat_csv_column *column;   /* cols of them, the caller's; NULL: all are */
     lumat_csv_column same;      /* this, side by side, its step apart */
     const lumat_labels *labels; /* those known so far */
@@ -159,6 +160,7 @@ typedef struct lumat_csv_chunk {
     int64_t rows, lines; /* read; lines that ended */
     int needs_more;      /* the row at next goes on behind the end */
     int has_failed;      /* at the row at next, in the line so far behind */
+    int is_narrow;       /* failed at a whole number that f32 would round */
     int64_t bad_line, bad_col;
     char message[LUMAT_CSV_MESSAGE];
 } lumat_csv_chunk;

@@ -88,6 +88,50 @@ function TestTypes:test_mixed_types()
     gives("a,b\n1,2\nx,4\n", {{"1", "x"}, {2, 4}}, {types = {a = "text"}})
 end
 
+-- Whole numbers that f32 rounds make a matrix f64, wherever they stand.
+function TestTypes:test_integers_are_exact()
+    local A = read "x\n123456789\n16777217\n"
+    lu.assertEquals(A.dtype, "f64")
+    equal(A, {{123456789}, {16777217}})
+    local long = {"a,b"}
+    for i = 1, 200000 do long[#long + 1] = i .. ",-" .. 2 * i end
+    lu.assertEquals(read(table.concat(long, "\n")).dtype, "f32")
+    long[150000] = "1,-16777219"
+    A = read(table.concat(long, "\n"))
+    lu.assertEquals(A.dtype, "f64")
+    lu.assertEquals({A(149999, 2), A(200000, 2)}, {-16777219, -400000})
+    equal(read("a;b\n1;16.777.217\n", {thousands = ".", decimal = ","}),
+        {{1, 16777217}})
+    equal(read("a,b\n\"16777217\",2\n", {}), {{16777217, 2}})
+    for _, exact in ipairs{"16777216", "-33554432", "16777217.5", "1e30", "0016777216",
+        "1.0e9", "inf"} do
+        lu.assertEquals(read("x\n" .. exact .. "\n").dtype, "f32", exact)
+    end
+    lu.assertEquals(read("x\n16777217\n", {dtype = "f32"}).dtype, "f32")
+    lu.assertEquals(#read("x\n1\n2\n16777217\n", {rows = {1, 2}}), 2)
+    lu.assertErrorMsgContains(":3: column 1: the integer 16777217", function()
+        for _ in load_blocks(file "x\n1\n16777217\n", 1) do end
+    end)
+    for block in load_blocks(file "x\n16777217\n", 1, {dtype = "f64"}) do
+        equal(block, {{16777217}})
+    end
+end
+
+function TestTypes:test_integers_beyond_f64()
+    for _, options in ipairs{{}, {as = "frame"}} do
+        fails("x\n1\n9007199254740993\n", ":3: column 1: the integer " ..
+            "9007199254740993 is beyond 2^53", options)
+        fails("x\n-100000000000000000001\n", "beyond 2^53", options)
+        options.dtype = "f64"
+        lu.assertEquals(#read("x\n1\n9007199254740993\n", options), 2)
+    end
+    fails("x,y\n1,a\n9007199254740993,b\n", '{dtype="f64"} to accept that')
+    equal(read "x\n9007199254740994\n100000000000000000000\n",
+        {{9007199254740994}, {1e20}})
+    lu.assertEquals(lists(read("x\n9223372036854775807\n1\n",
+        {as = "frame", na = {9223372036854775807}})), {{"-", 1}})
+end
+
 function TestTypes:test_given_types()
     local text = "a,b,c\n007,1,5\n08,yes,6\n"
     gives(text, {{"007", "08"}, {1, 1}, {5, 6}},
