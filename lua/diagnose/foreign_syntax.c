@@ -305,6 +305,7 @@ static const habit habits[] = {
      "4}}"},
     {SAYS(TABLE_GIVEN), "",
      "vec{1, 2, 3} is a vector, mat{{1, 2}, {3, 4}} a matrix"},
+    {SAYS(TABLE_FOR_VECTOR), "", "vec{1, 2, 3} is a vector"},
     {SAYS(TEXT_MOD), "",
      "values are put into a text by "
      "string.format(\"x is %g\", x)"},

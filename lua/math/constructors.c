@@ -238,6 +238,13 @@ static int from_table(lua_State *L, int ndim)
     if (ndim == 1 && r.ndim == 2)
         lumat_raise(L, "vec: element 1 is a table; matrices are made with "
                        "mat{{1, 2}, {3, 4}}");
+    int is_of_matrices = ndim == 2 && r.ndim == 1 && r.rows > 0 &&
+                         lua_rawgeti(L, 1, 1) == LUA_TUSERDATA &&
+                         lumat_test_matrix(L, -1);
+    if (is_of_matrices)
+        lumat_raise(L, "mat: row 1 is a matrix: vcat(A, B) puts matrices one "
+                       "above the other, vectors as rows, hcat(A, B) side by "
+                       "side");
     if (ndim == 2 && r.ndim == 1 && r.rows > 0)
         lumat_raise(L,
                     "mat: row 1 is a %s; write mat{{1, 2}, {3, 4}}, or "

@@ -87,6 +87,10 @@ function TestTables:test_empty_tables()
     equals(mat{{}, {}}, {{}, {}})
 end
 
+function TestTables:test_matrices_are_no_rows()
+    raises(function() mat{vec{1, 2}, vec{3, 4}} end, "mat: row 1 is a matrix", "vcat(A, B)")
+end
+
 function TestTables:test_ragged_rows_are_refused_with_both_lengths()
     raises(function() mat{{1, 2}, {3}} end, "mat: ragged rows", "row 1 has 2", "row 2 has 1")
     raises(function() mat{{1}, {2, 3}} end, "row 1 has 1", "row 2 has 2")
