@@ -467,6 +467,20 @@ static int concat(lua_State *L)
     return 1;
 }
 
+/* z .. x: text, as with numbers. */
+static int concat_complex(lua_State *L)
+{
+    for (int i = 1; i <= 2; i++)
+        if (lua_type(L, i) != LUA_TSTRING && lua_type(L, i) != LUA_TNUMBER &&
+            !lumat_test_complex(L, i))
+            return lumat_raise(L, "..: cannot join a complex number and a %s",
+                               lumat_kind_of(L, i));
+    push_text(L, 1);
+    push_text(L, 2);
+    lua_concat(L, 2);
+    return 1;
+}
+
 /* --- many times: outer, tile, kron ---------------------------------------- */
 
 static int outer(lua_State *L)
@@ -794,6 +808,10 @@ void lumat_open_arrange(lua_State *L)
 {
     luaL_getmetatable(L, "lumat.matrix");
     lua_pushcfunction(L, concat);
+    lua_setfield(L, -2, "__concat");
+    lua_pop(L, 1);
+    luaL_getmetatable(L, LUMAT_COMPLEX);
+    lua_pushcfunction(L, concat_complex);
     lua_setfield(L, -2, "__concat");
     lua_pop(L, 1);
     lumat_register(L, functions);

@@ -141,6 +141,11 @@ function TestJoin:test_what_does_not_fit()
     raises(function() vcat(ones(2, 3), ones(3, 2)) end,
         "vcat: numbers of columns differ (3 and 2)", "2x3", "right.T would fit")
     raises(function() return ones(2, 2) .. nil end, "..: cannot join", "nil")
+    lu.assertEquals("x = " .. (1 + im), "x = " .. tostring(1 + im))
+    lu.assertEquals((1 + im) .. "; " .. 2 * im, tostring(1 + im) .. "; " .. tostring(2 * im))
+    lu.assertEquals(1 .. (1 + im), "1" .. tostring(1 + im))
+    raises(function() return im .. nil end, "..: cannot join a complex number and a nil")
+    raises(function() return im .. ones(2) end, "..: cannot join")
     local A, v = ones(2, 2), vec{1, 2}
     raises(function() return A .. 1 end, "..: cannot join a matrix and the number 1",
         "hcat(A, 1 * ones(2, 1))")
