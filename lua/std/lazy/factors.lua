@@ -10,8 +10,9 @@ local steps = require "lumat.factor_steps"
 local fail, is_complex, shape_of = checks.fail, checks.is_complex,
     checks.shape_of
 local factors = {}
-local ipairs, next, rawequal, require, setmetatable, tostring, type =
-    ipairs, next, rawequal, require, setmetatable, tostring, type
+local ipairs, next, rawequal, require, select, setmetatable, tostring, type =
+    ipairs, next, rawequal, require, select, setmetatable, tostring, type
+local getinfo = debug.getinfo
 local concat = table.concat
 local ceil, huge, larger = math.ceil, math.huge, math.max
 local format, unpack = string.format, table.unpack
@@ -117,9 +118,29 @@ local state = setmetatable({}, {__mode = "k"}) -- of each object
 -- By name: parts, functions that work one or several out; order, a function
 -- of the state, their names; methods; says, what is told behind the shape.
 local kinds = {}
+
+-- A method that refuses what it would not look at; made so already where kinds
+-- share it.
+local function strict(method, f)
+    local info = getinfo(f, "u")
+    if info.isvararg then return f end
+    local most = info.nparams - 1 -- behind the object
+    return function(F, ...)
+        for i = most + 1, select("#", ...) do
+            local given = select(i, ...)
+            if given ~= nil then
+                fail(method, "argument %d is %s: it takes %s", i,
+                    checks.brief(given), most == 0 and "none" or
+                    "no more than " .. most)
+            end
+        end
+        return f(F, ...)
+    end
+end
+
 local function add_kind(name, kind)
     for method, f in next, kind.methods do
-        kind.methods[method] = checks.placed(f)
+        kind.methods[method] = checks.placed(strict(method, f))
     end
     kinds[name] = kind
 end

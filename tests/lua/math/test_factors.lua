@@ -590,6 +590,16 @@ function TestFactors:test_objects()
     lu_.assertEquals(tostring(chol(eye(2, {dtype = "c128"}))),
         "chol of 2x2 c128, rcond 1")
     raises(function() return svd(eye(2), {ful = true}) end, "ful", "full")
+    for _, make in ipairs{lu, chol, qr, svd, eigh, eig, hess, schur, ldl} do
+        local F = make(eye(2))
+        raises(function() return F:det(5) end, "det: argument 1 is 5: it takes none")
+        raises(function() return F:unpack({}) end, "unpack: argument 1 is")
+        equals(F:solve(vec{1, 2}, nil), {1, 2})
+    end
+    for _, make in ipairs{lu, chol} do
+        raises(function() return make(sparse(eye(2))):solve(vec{1, 2}, {foo = 1}) end,
+            "solve: argument 2 is a table: it takes no more than 1")
+    end
     raises(function() return lu(ones(2, 2)):solve(vec{1, 2}) end, "singular",
         "pivot 2")
     raises(function() return lu(ones(2, 3)):solve(vec{1, 2}) end, "square",
