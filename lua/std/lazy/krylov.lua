@@ -440,7 +440,8 @@ row{
         "A.T: F.U, F.S, F.V as of svd, and F.residuals, |A.T u - s v| " ..
         "relative to the largest value. A is a matrix, or a function f(X, turned) " ..
         "of columns X that gives A X, or A.T X where turned is true, of which " ..
-        "{rows = …, cols = …} is the size. \"smallest\" works them all out.",
+        "{rows = …, cols = …} is the size. \"smallest\" works them all out, of a " ..
+        "dense matrix alone.",
     example = "svds(mat{{3, 0}, {0, -2}}, 1).S",
     result = "{3}",
     options = {
@@ -462,7 +463,9 @@ function krylov.svds(A, k, options)
     how.most = basis_size(k, how.block, smaller(op.rows, op.cols))
     local is_smallest = options.which == "smallest"
     if is_smallest and not op.matrix then
-        fail("svds", "the smallest values need a dense matrix")
+        fail("svds", "the smallest values need a dense matrix%s",
+            type(A) ~= "function" and ": svdvals(full(A)) gives all values, " ..
+            'svds(full(A), k, {which = "smallest"}) some with their vectors' or "")
     end
     local found = (is_smallest or not how.most) and
         svd_by_all(op, k, is_smallest) or svd_by_blocks(op, k, how)

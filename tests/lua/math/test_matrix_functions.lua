@@ -369,6 +369,8 @@ function TestFewValues:test_bad_input()
         "4 of 4 values", "3 block products")
     raises(function() eigs(eye(3), 1, {which = "best"}) end, "largestabs")
     raises(function() svds(vec{1, 2}, 1) end, "vector 2")
+    raises(function() svds(sparse(eye(3)), 1, {which = "smallest"}) end,
+        "need a dense matrix: svdvals(full(A))")
 end
 
 -- What another process makes of them again.
