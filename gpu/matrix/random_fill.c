@@ -18,9 +18,10 @@ static gpu_status check_random(const gpu_matrix *m, const gpu_random *r)
                         r->high);
     if (r->kind != GPU_NORMAL && r->high < r->low)
         return gpu_fail(GPU_ARGUMENT,
-                        "rand: the upper limit %g is below the "
+                        "%s: the upper limit %g is below the "
                         "lower one, %g",
-                        r->high, r->low);
+                        r->kind == GPU_INTEGER ? "randint" : "rand", r->high,
+                        r->low);
     if (r->first < 0 || r->first % 4 != 0)
         return gpu_fail(GPU_INTERNAL, "rand: a part begins with element %lld",
                         (long long)r->first);

@@ -86,6 +86,7 @@ function TestPhilox:test_pinned_numbers()
         0.55650023306892282, 0.92158832929868473, 0.036543809985189246,
         0.053858498610410033})
     equals(randint(1, 100, 8, {seed = 1}), {90, 72, 88, 66, 56, 93, 4, 6})
+    raises(function() randint(6, 1, 3) end, "randint: the upper limit 1 is below")
 end
 
 function TestPhilox:test_integers()
