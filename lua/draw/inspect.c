@@ -510,6 +510,8 @@ static void inspect_dense(lumat_report *r, const gpu_matrix *m,
     gpu_survey s = {.min = NAN, .max = NAN, .mean = NAN, .std = NAN};
     s.min_at = s.max_at = s.odd_at = -1;
     s.lower = s.upper = GPU_NO_BAND;
+    if (gpu_is_complex(m))
+        lumat_try(L, gpu_fail_complex("inspect"));
     report_name(r, 1, name);
     if (gpu_size(m) > 0)
         report_layout(r, m);

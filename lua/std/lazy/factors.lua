@@ -1319,6 +1319,10 @@ row{
 }
 function factors.poly(r)
     local is_matrix = checks.is_matrix(r) and r.ndim == 2
+    if is_matrix and r.rows ~= r.cols then
+        fail("poly", "needs a square matrix, or a vector of roots, not %s",
+            shape_of(r))
+    end
     local roots = coefficients("poly", "root", is_matrix and
         library.eigvals(as_wide(r)) or r)
     local list = {1}

@@ -839,7 +839,8 @@ function TestOfFactors:test_polynomials_as_numbers()
     raises(function() return deconv({1, 2}, {}) end, "missing")
     raises(function() return poly{1, 0 / 0} end, "root 2 is NaN")
     raises(function() return polyder(ones(2, 2)) end, "p is a matrix")
-    raises(function() return poly(ones(2, 3)) end, "2x3")
+    raises(function() return poly(ones(2, 3)) end,
+        "poly: needs a square matrix, or a vector of roots, not 2x3")
     raises(function() return polyint({1}, 1 / 0) end, "coefficient 2 is Inf")
 end
 
