@@ -46,11 +46,23 @@ static struct {
 
 /* --- errors --------------------------------------------------------------- */
 
+/* Pushes "file:line: " of the Lua code that is at work: functions in C between,
+ * such as what Lua has for "2" * x, have no lines. */
+static void push_where(lua_State *L)
+{
+    lua_Debug ar;
+    int level = 1;
+    while (lua_getstack(L, level, &ar) && lua_getinfo(L, "S", &ar) &&
+           *ar.what == 'C')
+        level++;
+    luaL_where(L, level);
+}
+
 int lumat_raise(lua_State *L, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    luaL_where(L, 1);
+    push_where(L);
     lua_pushvfstring(L, format, args);
     va_end(args);
     lua_concat(L, 2);
