@@ -1,11 +1,14 @@
 -- Charts as values: what plot, hist, imshow and the others give. One shows
 -- itself, drawn for the screen as that is when it is shown; save writes it, and
 -- subplot puts several into one.
+local library = ...
 local canvas = require "lumat.canvas"
 local checks = require "lumat.checks"
+local kept_objects = require "lumat.kept"
 local parts_of = require "lumat.chart_parts"
 local values = {}
-local next, setmetatable, type = next, setmetatable, type
+local getmetatable, next = getmetatable, next
+local setmetatable, type = setmetatable, type
 local require = require
 local fail = checks.fail
 
@@ -99,7 +102,47 @@ function values.shown(what, chart, o, fields)
         if type(fields) == "function" then fields = fields(whole) end
     end
     for name, field in next, fields or {} do value[name] = field end
+    kept_objects.note(value, "chart")
     return setmetatable(value, meta)
 end
+
+-- A copy of what tables hold, where `replace` gives something else for what is no
+-- table.
+local function replaced(x, replace)
+    if type(x) ~= "table" then return replace(x) end
+    local copy = {}
+    for name, part in next, x do copy[name] = replaced(part, replace) end
+    return copy
+end
+
+-- Numbers that C hands to charts, as a vector, and such a vector as numbers.
+local function as_vector(x)
+    if type(x) ~= "userdata" or getmetatable(x) ~= false then return x end
+    local list = {}
+    for i = 1, #x do list[i] = x[i] end
+    return library.vec(list, {dtype = "f64", device = "cpu"})
+end
+
+local function as_numbers(x)
+    return checks.is_matrix(x) and canvas.numbers(x) or x
+end
+
+-- For sessions: options that are of the drawing alone; the others are in the
+-- chart by now.
+kept_objects.add_kind("chart", function(value, rescues)
+    if rescues then return nil end
+    local chart, o = values.chart_of(value)
+    local fields = {chart = replaced(chart, as_vector), fields = checks.copied(value), o = {
+        width = o.width, height = o.height, size = o.size, dark = o.dark}}
+    return fields, fields
+end, function(value, parts)
+    local o, fields = parts.o, parts.fields
+    local chart = replaced(parts.chart, as_numbers)
+    values.check_sizes("chart", o)
+    if not chart.subplots then parts_of.of(chart) end -- raises what is wrong
+    kept_of[value] = {chart = chart, o = o}
+    for name, field in next, fields do value[name] = field end
+    kept_objects.note(setmetatable(value, meta), "chart")
+end)
 
 return values

@@ -7,12 +7,13 @@ local library, _, _, private = ...
 local checks = require "lumat.checks"
 local columns = require "lumat.frame_columns"
 local frames = require "lumat.frames"
+local kept = require "lumat.kept"
 local vector_groups = require "lumat.groups"
 local by = vector_groups.by
 local fail, brief, plural = checks.fail, checks.brief, checks.plural
 local kind_of = columns.kind_of
 local groups = {}
-local ipairs, next, pairs, select = ipairs, next, pairs, select
+local assert, ipairs, next, pairs, select = assert, ipairs, next, pairs, select
 local getmetatable, setmetatable, type = getmetatable, setmetatable, type
 local concat, sort, unpack = table.concat, table.sort, table.unpack
 local format = string.format
@@ -392,6 +393,11 @@ local function grouped(what, T, wanted)
     return g
 end
 
+local function object(G, g)
+    state[G] = g
+    return kept.note(setmetatable(G, meta), "frame_groups")
+end
+
 function groups.groupby(T, names)
     local g = grouped("groupby", T, names)
     if g.there < g.rows then
@@ -399,10 +405,19 @@ function groups.groupby(T, names)
             plural(g.rows - g.there, "row"), concat(g.keys, ", "),
             g.rows - g.there == 1 and "is" or "are"))
     end
-    local G = setmetatable({}, meta)
-    state[G] = g
-    return G
+    return object({}, g)
 end
+
+-- For sessions: the frame, of which the groups are found again.
+kept.add_kind("frame_groups", function(G)
+    local g = state[G]
+    local fields = {frame = frames.new(g.frame.names, checks.copied(g.frame.by),
+        g.rows), keys = checks.copied(g.keys)}
+    return fields, fields
+end, function(G, parts)
+    object(G, grouped("groupby", assert(frames.is_frame(parts.frame) and
+        parts.frame), parts.keys))
+end)
 
 -- --- which there are, and how often ------------------------------------------
 

@@ -244,9 +244,4 @@ function checks.method(name, object, f)
     end)
 end
 
--- A table that shows itself as text.
-function checks.shown(fields, text)
-    return setmetatable(fields, {__tostring = function() return text end})
-end
-
 package.loaded["lumat.checks"] = checks

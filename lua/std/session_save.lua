@@ -4,6 +4,7 @@
 -- session_load.lua, too.
 local library, _, _, private = ...
 local checks = require "lumat.checks"
+local kept = require "lumat.kept"
 local parts = require "lumat.parts"
 local texts = require "lumat.texts"
 local visible = texts.visible
@@ -65,7 +66,7 @@ saver.__index = saver
 local function new_saver()
     return setmetatable({ids = {}, tables = {}, owners = {}, others = {},
         factorisations = {}, frames = {},
-        taken = {["session.txt"] = true}, records = {}, skipped = {}, count = 0,
+        taken = {["session.txt"] = true}, records = {}, skipped = {}, lost = {}, count = 0,
         modules = {}}, saver)
 end
 
@@ -73,8 +74,11 @@ function saver:record(...)
     self.records[#self.records + 1] = concat({...}, " ")
 end
 
-function saver:skip(place, what)
-    self.skipped[#self.skipped + 1] = format("%s (%s)", place, what)
+-- What has no state to lose, as functions, nobody has to be warned of.
+function saver:skip(place, what, is_code)
+    local text = format("%s (%s)", place, what)
+    self.skipped[#self.skipped + 1] = text
+    if not is_code then self.lost[#self.lost + 1] = text end
 end
 
 function saver:number(value)
@@ -93,6 +97,12 @@ function saver:part_name(place, ending)
     end
     self.taken[name] = true
     return name
+end
+
+-- Is what it is not in its entries?
+local function is_closed(value)
+    local meta = getmetatable(value)
+    return meta ~= nil and type(meta) ~= "table" and next(value) == nil
 end
 
 -- Is value one that an entry or a name can have? Matrices are noted for
@@ -116,8 +126,13 @@ function saver:accepts(value, place)
     elseif kind == "table" and loaded["lumat.frames"] and
         loaded["lumat.frames"].parts_of(value) then
         return self:accepts_frame(value, place)
+    elseif kind == "table" and kept.kind(value) then
+        return self:accepts_object(value, place)
     elseif kind == "table" and getmetatable(value) == "distributed matrix" then
         self:skip(place, "a distributed matrix; D:save(\"D.npy\") keeps it")
+        return false
+    elseif kind == "table" and is_closed(value) then
+        self:skip(place, "an object: " .. tostring(getmetatable(value)))
         return false
     elseif kind == "table" and not self.modules[value] then
         self.tables[#self.tables + 1] = {value, place}
@@ -139,8 +154,37 @@ function saver:accepts(value, place)
     self:skip(place, lost and "a matrix that was lost" or
         matrix and "a matrix that is gone" or
         kind == "table" and "a module" or
-        "a " .. checks.kind(value))
+        "a " .. checks.kind(value), kind == "function" or kind == "table")
     return false
+end
+
+-- All that is in a table, and in tables in it?
+function saver:accepts_all(t, place)
+    for name, value in next, t do
+        local where = place .. "." .. tostring(name)
+        if type(value) == "table" and getmetatable(value) == nil then
+            if not self:accepts_all(value, where) then return false end
+        elseif not self:accepts(value, where) then
+            return false
+        end
+    end
+    return true
+end
+
+-- Of an object that is made again of a table.
+function saver:accepts_object(value, place)
+    local kind = kept.kind(value)
+    local fields, needed = kept.parts_of(value, self.rescues)
+    if not fields then
+        self:skip(place, "a " .. kind .. ", which a program that goes on keeps")
+        return false
+    elseif not self:accepts_all(needed, place) then
+        return false
+    end
+    local number = self:number(value) -- it may be in itself
+    self:accepts(fields, place)
+    self.frames[#self.frames + 1] = {number, self.ids[fields], kind}
+    return true
 end
 
 -- Of a frame, or a column of text or dates: what it consists of is a table.
@@ -366,18 +410,25 @@ row{
     gives = "table",
     group = "sessions",
     help = "Saves your variables (or those named in a table): matrices of " ..
-        "every kind, numbers, strings, booleans, and tables of these, also " ..
+        "every kind, numbers, strings, booleans, frames, factorisations, " ..
+        "groups, charts and reports, and tables of these, also " ..
         "such as share or contain each other; views stay views. Functions " ..
-        "are left out and named. The file is replaced whole or, when " ..
+        "and other objects are left out and named; a program is warned of " ..
+        "objects. The file is replaced whole or, when " ..
         "stopped, stays as it was. At the prompt :save work.lum; numpy.load " ..
         "opens it too.",
     example = "type(save_session)",
     result = "'function'",
 }
-local function save_session(path, names)
+-- is_told: who calls shows what it says.
+local function save_session(path, names, is_told)
     path = words.path("save_session", path)
     local s = new_saver()
     local text, count = save(s, path, wanted_names(names))
+    local lost = names and s.skipped or s.lost
+    if #lost > 0 and not is_told then
+        private.warn_once("save_session", "left out: " .. listed(lost))
+    end
     return checks.shown({variables = count, path = path, skipped = s.skipped},
         text)
 end

@@ -7,14 +7,15 @@
 -- the codes on a CPU, and over rows ordered by group on a GPU.
 local library, _, _, private = ...
 local checks = require "lumat.checks"
+local kept = require "lumat.kept"
 local steps = require "lumat.data_steps"
 local find = require "lumat.moving_steps".find
 local optional = require "lumat.along".options
 local fail, is_matrix, plural, shape_of = checks.fail, checks.is_matrix,
     checks.plural, checks.shape_of
 local groups = {}
-local getmetatable, ipairs, next, setmetatable, tostring, type =
-    getmetatable, ipairs, next, setmetatable, tostring, type
+local assert, getmetatable, ipairs, next, setmetatable, tostring, type =
+    assert, getmetatable, ipairs, next, setmetatable, tostring, type
 local concat, sort, unpack = table.concat, table.sort, table.unpack
 local ceil, floor, huge, larger, smaller = math.ceil, math.floor, math.huge,
     math.max, math.min
@@ -283,7 +284,9 @@ local state = setmetatable({}, {__mode = "k"}) -- of each object
 
 -- kind: name, order (the fields, in the order of unpack), parts (functions of
 -- the state that make fields), methods, says (the text). What it makes has
--- these fields, of which it hands out copies, and which nobody assigns.
+-- these fields, of which it hands out copies, and which nobody assigns. For
+-- sessions: kept(s, self, rescues), a table of plain values, of which again(parts)
+-- makes the state once more.
 local function class(kind)
     local meta = {__name = kind.name, __metatable = kind.name, __members = {}}
     for _, name in ipairs(kind.order) do meta.__members[name] = true end
@@ -314,11 +317,20 @@ local function class(kind)
             tostring(name))
     end)
     function meta.__tostring(self) return kind.says(state[self]) end
-    return function(s)
-        local self = setmetatable({}, meta)
+    local function object(s, self)
         state[self] = s
-        return self
+        return kept.note(setmetatable(self, meta), kind.name)
     end
+    kept.add_kind(kind.name, function(self, rescues)
+        local fields = kind.kept(state[self], self, rescues)
+        return fields, fields
+    end, function(self, parts) object(kind.again(parts), self) end)
+    return function(s) return object(s, {}) end
+end
+
+-- A part of an object from a file, where it has to be a vector of so many.
+local function vector_part(v, rows)
+    return assert(is_matrix(v) and v.ndim == 1 and (not rows or #v == rows) and v)
 end
 
 -- --- searching ----------------------------------------------------------------
@@ -379,6 +391,17 @@ local unique_object = class{name = "unique", order = {"values", "places",
     says = function(s)
         return format("%s of %s", plural(#s.values, "different value"),
             plural(s.told.rows, "element"))
+    end,
+    kept = function(s, self, rescues)
+        if rescues then return nil end
+        return {values = s.values, counts = self.counts,
+            places = s.has_places and self.places or nil, rows = s.told.rows}
+    end,
+    again = function(parts)
+        local n = #vector_part(parts.values)
+        return {values = parts.values, counts = vector_part(parts.counts, n),
+            places = parts.places and vector_part(parts.places, n),
+            has_places = parts.places ~= nil, told = {rows = parts.rows // 1}}
     end}
 
 -- All elements as a vector.
@@ -501,6 +524,12 @@ local histogram_object = class{name = "histogram", order = {"counts", "edges"},
             plural(s.size, "element"), plural(#s.counts, "bin"),
             checks.figure("%.5g", s.edges[1]),
             checks.figure("%.5g", s.edges[-1]))
+    end,
+    kept = checks.copied,
+    again = function(parts)
+        local bins = #vector_part(parts.counts)
+        return {counts = parts.counts, size = parts.size // 1,
+            edges = vector_part(parts.edges, bins + 1)}
     end}
 
 -- The next number above x, which is finite.
@@ -949,6 +978,50 @@ local function table_of(s)
     return concat(lines, "\n")
 end
 
+-- What is known of the groups of such keys.
+local function state_of(keys, is_told)
+    local columns, is_list = columns_of(keys), not is_one_key(keys)
+    local told
+    if #columns > 1 then
+        told = by_several(columns)
+    else
+        local c = columns[1]
+        told = c.labels and by_labels(c) or told_apart(c.values)
+    end
+    local left_out = told.rows - (#counts_of(told) > 0 and
+        floor(counts_of(told):sum()) or 0)
+    if left_out > 0 and not is_told then
+        private.warn_once("groupby", format("%s no key (NaN) and %s in no group",
+            left_out == 1 and "1 row has" or format("%d rows have", left_out),
+            left_out == 1 and "is" or "are"))
+    end
+    return {told = told, columns = columns, is_list = is_list,
+        device = columns[1].values.device}
+end
+
+-- The keys of state_of once more, those of each row: from the groups, as what
+-- they were made of may have been written to.
+local function keys_by_row(s)
+    local list, group = {}, numbers_of_rows(s.told)
+    local is_none = group:isnan()
+    local place = library.where(is_none, 1, group)
+    local function spread(v) -- a number of each group over the rows
+        if #v == 0 then return library.full(#group, 0 / 0, wide(group)) end
+        return as_type(library.where(is_none, 0 / 0, v:take(place)), v.dtype)
+    end
+    for k, c in ipairs(s.columns) do
+        local key = {kind = c.kind, name = c.name, format = c.format,
+            labels = c.labels}
+        if not c.labels then
+            key.values = spread(keys_of(c, s.told))
+        else
+            key.codes = c.digit and spread(c.digit) or group
+        end
+        list[k] = key
+    end
+    return {keys = list, is_list = s.is_list}
+end
+
 local group_object = class{name = "groups", order = {"keys", "count", "group"},
     parts = {
         keys = function(s)
@@ -984,6 +1057,16 @@ local group_object = class{name = "groups", order = {"keys", "count", "group"},
     says = function(s)
         return format("%s of %s\n%s", plural(#counts_of(s.told), "group"),
             plural(s.told.rows, "row"), table_of(s))
+    end,
+    kept = function(s, _, rescues) return not rescues and keys_by_row(s) or nil end,
+    again = function(parts)
+        local keys = {}
+        for k, key in ipairs(parts.keys) do
+            for _, label in ipairs(key.labels or {}) do format("%s", label) end
+            vector_part(key.labels and key.codes or key.values)
+            keys[k] = key
+        end
+        return state_of(parts.is_list and keys or keys[1], true)
     end}
 
 -- The groups of rows that have the same keys: keys is a vector, a column of a
@@ -991,24 +1074,7 @@ local group_object = class{name = "groups", order = {"keys", "count", "group"},
 -- list of texts, or a list of several of these. Of rows without a key there is
 -- a warning, unless is_told: the caller tells of them in words of his own.
 function groups.by(keys, is_told)
-    keys = plain_key(keys)
-    local columns, is_list = columns_of(keys), not is_one_key(keys)
-    local told
-    if #columns > 1 then
-        told = by_several(columns)
-    else
-        local c = columns[1]
-        told = c.labels and by_labels(c) or told_apart(c.values)
-    end
-    local left_out = told.rows - (#counts_of(told) > 0 and
-        floor(counts_of(told):sum()) or 0)
-    if left_out > 0 and not is_told then
-        private.warn_once("groupby", format("%s no key (NaN) and %s in no group",
-            left_out == 1 and "1 row has" or format("%d rows have", left_out),
-            left_out == 1 and "is" or "are"))
-    end
-    return group_object{told = told, columns = columns, is_list = is_list,
-        device = columns[1].values.device}
+    return group_object(state_of(plain_key(keys), is_told))
 end
 
 row{

@@ -18,6 +18,9 @@ local find, format, gsub, match = string.find, string.format, string.gsub,
 local rep, sub = string.rep, string.sub
 local concat = table.concat
 
+-- Shown by the command, it needs no warning.
+local save_session = require "lumat.session_save".save_session
+
 -- A text that is shown as it is.
 local function plain(text)
     return checks.shown({}, text)
@@ -28,7 +31,7 @@ end
 
 -- Saves them in the file.
 function commands.restart(path)
-    return library.save_session(path)
+    return save_session(path, nil, true)
 end
 
 -- Brings them back from there, those with a name of the library's, too.
@@ -130,7 +133,7 @@ end
 
 function commands.save(given)
     local file = remove(given, 1)
-    return library.save_session(file, given[1] and given or nil)
+    return save_session(file, given[1] and given or nil, true)
 end
 
 function commands.load(given)

@@ -3,6 +3,7 @@ local library = ...
 local checks = require "lumat.checks"
 local texts = require "lumat.texts"
 local entries = require "lumat.entries"
+local kept = require "lumat.kept"
 local parts = require "lumat.parts"
 local words = require "lumat.session_save".words
 local listing = require "lumat.variables_report".listing
@@ -76,13 +77,19 @@ function readers.f(s, record)
     return ok and F
 end
 
--- d number table kind: a frame or a column of one, which is made of the table's
--- entries when these are read.
+-- d number table kind: a frame, a column of one or another object, which is
+-- made of the table's entries when these are read.
 function readers.d(s, record)
     local parts_at = to_integer(tonumber(record[2]))
     if #record ~= 3 or not parts_at then return false end
-    local value = require "lumat.frames".blank(record[3])
-    s.frames[#s.frames + 1] = {value, parts_at, record[3]}
+    local kind, list = record[3], s.frames
+    local value
+    if kept.is_kind(kind) then
+        value, list = {}, s.objects
+    else
+        value = require "lumat.frames".blank(kind)
+    end
+    list[#list + 1] = {value, parts_at, kind}
     return value
 end
 
@@ -177,17 +184,29 @@ function session:fill_frames(path)
     end
 end
 
+-- When frames are what they are, as some objects look at them.
+function session:make_objects(path)
+    for _, o in ipairs(self.objects) do
+        local value, parts_at, kind = unpack(o)
+        local fields = self.values[parts_at]
+        local ok, message = pcall(kept.make, value, kind, fields)
+        if not ok and checks.is_interrupt(message) then error(message, 0) end
+        if not ok then damaged(path, 0, "a " .. kind .. " that is none") end
+    end
+end
+
 local function read(path, trusted)
     local archive <close> = parts.open(path)
     local s = setmetatable({archive = archive, values = {}, globals = {},
-        locals = {}, frames = {}, taken = {["session.txt"] = true}, trusted = trusted},
-        session)
+        locals = {}, frames = {}, objects = {}, taken = {["session.txt"] = true},
+        trusted = trusted}, session)
     s.text = parts.read_text(archive, "session.txt")
     local first = match(s.text, "^[^\n]*")
     if first ~= words.header then damaged(path, 1, sub(first, 1, 100)) end
     s:go_through(path, true)
     s:go_through(path, false)
     s:fill_frames(path)
+    s:make_objects(path)
     return s
 end
 

@@ -185,6 +185,79 @@ function TestSessions:test_what_is_left_out()
     end
 end
 
+-- What objects of the library's are is not in their entries.
+function TestSessions:test_objects()
+    local v, X = vec{3, 1, 3, 0 / 0}, vec{1, 2, 3, 4}
+    local T = frame{k = {"a", "b", "a"}, v = vec{1, 2, 3}}
+    local x = {h = histogram(vec{1, 2, 2}), u = unique(v, {counts = true}),
+        placed = unique(v, {places = true}), none = groupby(zeros(0)),
+        texts = groupby{"b", "a", "b", "c"}, many = groupby({v:le(2), {"x", "y", "x", "x"}}),
+        framed = T:groupby "k", seen = inspect(mat{{1, 2}}),
+        line = plot(vec{1, 2, 3}, {title = "p"}),
+        grid = subplot{plot(vec{1, 2}), hist(vec{1, 2, 2})}, list = kernels()}
+    local y, report = round_trip(x)
+    lu.assertEquals(report.skipped, {})
+    for name, value in pairs(x) do
+        lu.assertEquals(tostring(y[name]), tostring(value), name)
+    end
+    lu.assertTrue(y.h.counts == x.h.counts and y.h.edges == x.h.edges)
+    lu.assertTrue(y.u.counts == x.u.counts and y.placed.places == x.placed.places)
+    lu.assertErrorMsgContains("places were not asked for", function()
+        return y.u.places
+    end)
+    lu.assertEquals(y.texts.keys, {"a", "b", "c"})
+    for _, name in ipairs{"texts", "many"} do
+        lu.assertTrue(y[name]:sum(X) == x[name]:sum(X), name)
+    end
+    lu.assertTrue(y.framed:sum("v").v == x.framed:sum("v").v)
+    lu.assertEquals({y.seen.max, y.line.high}, {2, x.line.high})
+    local svg = common.scratch ".svg"
+    save(y.grid, svg)
+    lu.assertStrContains(common.taken(svg), "<svg")
+    lu.assertTrue(round_trip{h = y.h}.h.counts == x.h.counts)
+end
+
+-- Keys in which somebody wrote since: the groups are what they were.
+function TestSessions:test_groups_of_changed_keys()
+    local k = vec({2, 5, 2, 0 / 0}, {dtype = "f64"})
+    local g = groupby({k, {"x", "y", "y", "x"}})
+    local sums = g:sum(vec{1, 2, 3, 4})
+    k[{{}}] = 7
+    local back = round_trip{g = g}.g
+    lu.assertTrue(back:sum(vec{1, 2, 3, 4}) == sums)
+    lu.assertTrue(back.keys[1] == vec{2, 2, 5})
+end
+
+-- What cannot be made again is told of as it is, in programs by a warning.
+function TestSessions:test_objects_left_out()
+    local function told(code, ...)
+        local file = common.scratch ".lua"
+        write(file, code:format(...))
+        local pipe <close> = io.popen(("'%s' '%s' 2>&1"):format(program, file))
+        local text = pipe:read "a"
+        os.remove(file)
+        return text
+    end
+    local err = told([[
+        local e = setmetatable({}, {__metatable = "closed", __name = "thing"})
+        x, f, t, list = e, print, setmetatable({1}, {}), {print}
+        save_session(%q)]], path "left")
+    lu.assertStrContains(err, "save_session: left out: x (an object: " ..
+        "closed), t's metatable (the entries are saved)")
+    lu.assertNotStrContains(err, "list")
+    err = told("f = print save_session(%q, {'f'})", path "left")
+    lu.assertStrContains(err, "f (a function)")
+end
+
+-- Made up by somebody: an error, and nothing is set.
+function TestSessions:test_objects_of_damaged_files()
+    for _, kind in ipairs{"histogram", "unique", "groups", "chart", "shown",
+        "frame_groups"} do
+        local p = forge("lumat session 1\nt 1\nd 2 1 " .. kind .. "\ng shist v2\n")
+        lu.assertErrorMsgContains("that is none", load_session, p)
+    end
+end
+
 function TestSessions:test_names_of_parts()
     local p = path("parts")
     _G.A, _G.net = ones(1), {w = ones(2), ["a/../b"] = ones(3), [1] = ones(4)}
