@@ -48,6 +48,39 @@ static void run_file(lua_State *L, const lumat_std *file)
     lua_pop(L, 1);
 }
 
+static int is_in(const char *text, lumat_piece part)
+{
+    return text && memmem(text, strlen(text), part.start, part.length) != NULL;
+}
+
+/* Are all that stand in quotes among the kinds in what is said anyway? */
+static int names_values(const lumat_option *option)
+{
+    lumat_piece rest = {option->kind, strlen(option->kind)}, one;
+    while (lumat_next_kind(&rest, &one))
+        if (*one.start == '"' && !is_in(option->help, one) &&
+            !is_in(option->otherwise, one))
+            return 0;
+    return 1;
+}
+
+/* Pushes what the option does, and the values there are when it does not say.
+ */
+static void push_meaning(lua_State *L, const lumat_option *option)
+{
+    lumat_piece rest = {option->kind, strlen(option->kind)}, one;
+    const char *before = "; one of ";
+    luaL_Buffer b;
+    luaL_buffinit(L, &b);
+    luaL_addstring(&b, option->help);
+    while (!names_values(option) && lumat_next_kind(&rest, &one)) {
+        luaL_addstring(&b, before);
+        luaL_addlstring(&b, one.start, one.length);
+        before = ", ";
+    }
+    luaL_pushresult(&b);
+}
+
 /* Adds {name, what it does and what is taken else, is_common=} to the list on
  * top. */
 static void add_option(void *data, const lumat_option *option)
@@ -57,12 +90,13 @@ static void add_option(void *data, const lumat_option *option)
     lua_pushstring(L, option->name);
     lua_rawseti(L, -2, 1);
     const char *otherwise = option->otherwise;
-    if (!otherwise)
-        lua_pushstring(L, option->help);
-    else if (isalpha((unsigned char)*otherwise))
-        lua_pushfstring(L, "%s; else %s", option->help, otherwise);
-    else
-        lua_pushfstring(L, "%s (%s)", option->help, otherwise);
+    push_meaning(L, option);
+    if (otherwise) {
+        int is_word = isalpha((unsigned char)*otherwise);
+        lua_pushfstring(L, is_word ? "%s; else %s" : "%s (%s)",
+                        lua_tostring(L, -1), otherwise);
+        lua_remove(L, -2);
+    }
     lua_rawseti(L, -2, 2);
     lua_pushboolean(L, lumat_is_common(option));
     lua_setfield(L, -2, "is_common");

@@ -144,6 +144,8 @@ static const lumat_option common[] = {
     {"descending", "boolean", NULL, "true: the largest first"},
     {"low", "number", "the least", "the lower end of the range"},
     {"high", "number", "the greatest", "the upper end of the range"},
+    {"mean", "number", "0", "the mean"},
+    {"std", "number", "1", "the standard deviation"},
     {"bins", "count", "as many as make round edges", "how many bars"},
     {"file", "picture", NULL,
      "where it is drawn instead: a name that ends in .svg, .png or .pdf"},
@@ -164,7 +166,8 @@ static const lumat_option common[] = {
     {"before", "size", "k // 2",
      "how many of them come before the element; k - 1: it is the last"},
     {"ends", "\"shrink\"|\"fill\"|\"discard\"", "\"shrink\"",
-     "where there are not k: those that there are; NaN; no result"},
+     "where there are not k: \"shrink\" takes those that there are, \"fill\" "
+     "gives NaN, \"discard\" no result"},
     {"method",
      "\"linear\"|\"inverted_cdf\"|\"averaged_inverted_cdf\"|"
      "\"closest_observation\"|\"interpolated_inverted_cdf\"|\"hazen\"|"

@@ -624,9 +624,6 @@ static const lumat_option random_options[] = {
 
     {"low", "number", "0", "the least number"},
     {"high", "number", "1", "the bound above, not reached"},
-
-    {"mean", "number", "0", "the mean"},
-    {"std", "number", "1", "the standard deviation"},
     {NULL, NULL, NULL, NULL}};
 
 static const lumat_function functions[] = {

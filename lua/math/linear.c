@@ -291,7 +291,8 @@ static const lumat_option solve_options[] = {
      "\"positive\"|\"symmetric\"|\"rectangular\"",
      "\"auto\"", "what A is, without a look"},
     {"info", "boolean", "false", "tells kind, rcond, backward error, method"},
-    {"method", "\"direct\"", NULL, "no f32 factors for an f64 system"},
+    {"method", "\"direct\"", NULL,
+     "\"direct\": no f32 factors for an f64 system"},
     {"batch", "integer", "1", "so many systems below each other"},
     {NULL, NULL, NULL, NULL}};
 

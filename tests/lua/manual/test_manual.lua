@@ -78,6 +78,19 @@ function TestOptions:test_each_is_described()
     end
 end
 
+-- From what calls are checked against, where the text does not name them.
+function TestOptions:test_values_are_named()
+    local function text_of(name, option)
+        for _, row in ipairs(manual.options_of(name)) do
+            if row[1] == option then return row[2] end
+        end
+    end
+    lu.assertStrContains(text_of("degree", "direction"),
+        'their sum; one of "out", "in", "both" ("out")')
+    lu.assertStrContains(text_of("quantile", "method"), '"midpoint", "nearest" (')
+    lu.assertNotStrContains(text_of("movmean", "ends"), "one of")
+end
+
 -- Once, where the usage names them and the text says more.
 function TestOptions:test_all_that_is_said_of_them_is_shown()
     local page = manual.explain("experiment", style(80))
