@@ -100,7 +100,9 @@ row{
     result = "true",
     help = "Uniform random numbers in parts on the processes of the pool: " ..
         "those that rand gives, element by element.",
-    options = {{"block", "count", false, "rows and columns of a block"}},
+    options = {{"low", "number", "0", "the least number"},
+        {"high", "number", "1", "the bound above, not reached"},
+        {"block", "count", false, "rows and columns of a block"}},
 }
 row{
     name = "drandn",

@@ -54,6 +54,10 @@ each_grid("making", function(what)
         same(deye(9, 14, {dtype = dtype}), eye(9, 14, zero), what)
         same(dzeros(3, 2, {dtype = dtype}), zeros(3, 2, zero), what)
     end
+    same(drandn(10, {mean = 5, std = 2, seed = 1, dtype = "f64"}),
+        randn(10, 10, {mean = 5, std = 2, seed = 1, dtype = "f64",
+            device = ONE}):to "cpu", what)
+    lu.assertErrorMsgContains("unknown option 'low'", drandn, 4, {low = 1})
     same(drand(10, {low = -2, high = 3, seed = 1, dtype = "f64"}),
         rand(10, 10, {low = -2, high = 3, seed = 1, dtype = "f64",
             device = "cpu"}), what)
