@@ -61,7 +61,9 @@ topics.results = {title = "Results of experiments",
     "that lasts, by hold), share (of the measured peak), " ..
     "error (what check gave), width (of the 95 % interval), samples, seconds, " ..
     "the axes, and what measure and check gave in tables. where = {n = 64}, or a " ..
-    "function(p, row), chooses rows everywhere.",
+    "function(p, row), chooses rows everywhere. A row itself, e:results()[1], " ..
+    "has the median as row.median, in seconds; its row.time is when it was " ..
+    "measured, in seconds since 1970.",
     {
         {"e:table()", "a line for each point"},
         {"e:table{rows=, cols=, value=}", "an axis against another, or lists of axes; best = " ..
@@ -317,9 +319,11 @@ topics.printing = {title = "Printing", see = "settings ?keys",
     "they have as many as it takes to read them back, those that come from " ..
     "an f32 matrix as an f32.",
     "A matrix has a line of type, shape, device and bytes above it. Each " ..
-    "column is laid out by itself, to 5 significant digits, decimals " ..
-    "aligned; there is no common factor. A number that would lose more than " ..
-    "5 % of its value so goes to e-notation alone, as does one from 1e6 on. " ..
+    "column is laid out by itself, its largest number below 1e6 to 5 " ..
+    "significant digits, decimals aligned; there is no common factor. A number " ..
+    "that would lose more than 5 % of its value so goes to e-notation alone, " ..
+    "as does one from 1e6 on, with 3 digits where others are plain; A[i] shows " ..
+    "it whole. " ..
     "What is printed as 0 is exactly 0. NaN, of either sign, and infinities " ..
     "are NaN, Inf and -Inf; CSV files have nan and inf, as NumPy writes them, " ..
     "JSON NaN and Infinity.",

@@ -173,7 +173,8 @@ row{
     takes = "e: table",
     gives = "table",
     usage = "e:results()",
-    help = "A list of the rows.",
+    help = "A list of the rows: row.median is the time that was found, row.time " ..
+        "when it was measured, in seconds since 1970.",
 }
 
 row{

@@ -196,8 +196,9 @@ row{
     group = "fourier",
     help = "Convolution of two vectors (also the product of two polynomials), " ..
         "or of two matrices: of m and n elements the m + n - 1 of \"full\"; " ..
-        "\"same\": m from the middle of these; \"valid\": those m - n + 1 " ..
-        "for which all of y lies in x. By sums, and where both are long by " ..
+        "\"same\": m of these from place n // 2 + 1 on, as in MATLAB and Octave " ..
+        "(SciPy begins one place earlier where n is even); \"valid\": those " ..
+        "m - n + 1 for which all of y lies in x. By sums, and where both are long by " ..
         "transforms.",
     example = "conv(vec{1, 2}, vec{1, 3, 4})",
     result = "{1, 5, 10, 8}",
