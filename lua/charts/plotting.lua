@@ -23,6 +23,8 @@ local MOST_DRAWN = 20000 -- bars, steps and intervals that are drawn each
 
 -- A matrix, or that of a table of numbers; not empty, and real.
 local function matrix_of(what, name, x)
+    local why = canvas.why_undrawn(x)
+    if why then fail(what, "%s %s", name, why) end
     if type(x) == "table" then
         local ok, m = pcall(type(x[1]) == "table" and library.mat or
             library.vec, x, {dtype = "f64", device = "cpu"})

@@ -106,6 +106,13 @@ static int numbers_of(lua_State *L)
 
 /* survey(A): how many elements are NaN and how many infinite, and the least and
  * the greatest of the others, in one pass. */
+/* why_undrawn(x): what to draw in its place, or nil */
+static int why_undrawn(lua_State *L)
+{
+    lua_pushstring(L, lumat_why_undrawn(L, 1));
+    return 1;
+}
+
 static int survey(lua_State *L)
 {
     gpu_survey s;
@@ -483,6 +490,7 @@ static int palette(lua_State *L)
 static const luaL_Reg functions[] = {{"new", new_canvas},
                                      {"numbers", numbers_of},
                                      {"survey", survey},
+                                     {"why_undrawn", why_undrawn},
                                      {"spread", spread},
                                      {"image", image},
                                      {"palette", palette},

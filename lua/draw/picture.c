@@ -376,8 +376,36 @@ static void take_table(lua_State *L, int arg)
     lua_replace(L, arg);
 }
 
+/* By the name that an object gives in place of its metatable, how it is drawn.
+ */
+static const char *const undrawn[][2] = {
+    {"distributed matrix",
+     "is a distributed matrix, which is drawn as D:gather()"},
+    {"frame", "is a frame: draw one of its columns, T.v, or all that are "
+              "numbers, T:matrix()"},
+    {"date column", "is a column of dates: draw its seconds, "
+                    "plot(T.date.seconds, T.v, {xdates = true})"},
+    {"text column", "is a column of text, which no chart has as numbers; as "
+                    "names of places: {names = T.s:totable()}"}};
+
+const char *lumat_why_undrawn(lua_State *L, int arg)
+{
+    const char *why = NULL;
+    if (!lua_istable(L, arg) || !luaL_getmetafield(L, arg, "__metatable"))
+        return NULL;
+    for (size_t i = 0; i < sizeof undrawn / sizeof *undrawn; i++)
+        if (lua_type(L, -1) == LUA_TSTRING &&
+            strcmp(lua_tostring(L, -1), undrawn[i][0]) == 0)
+            why = undrawn[i][1];
+    lua_pop(L, 1);
+    return why;
+}
+
 void lumat_check_subject(lua_State *L, int arg, lumat_subject *out)
 {
+    const char *why = lumat_why_undrawn(L, arg);
+    if (why)
+        lumat_raise_argument(L, arg, "%s", why);
     *out = (lumat_subject){.sparse = NULL};
     if (lua_istable(L, arg))
         take_table(L, arg);

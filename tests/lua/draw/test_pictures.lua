@@ -89,6 +89,9 @@ function TestHeat:test_refusals()
     t.raises(function() heat(ones(2, 2), {widht = 3}) end, "did you mean 'width'?")
     t.raises(function() heat(ones(2, 2), {width = 3}) end, "width: needs 10 to")
     t.raises(function() heat(zeros(0, 2)) end, "has no elements")
+    local T = frame{v = {1, 2}, d = {"a", "b"}}
+    t.raises(function() heat(T) end, "heat: A is a frame: draw one of its columns")
+    t.raises(function() hist(T) end, "T:matrix()")
     t.raises(function() spy("x") end, 'spy: A is "x", expected a matrix')
 end
 

@@ -515,6 +515,8 @@ function TestRefusals:test_words()
         {function() plot(complex(v, v)) end, "y is complex: draw real(y)"},
         {function() scatter(v) end, "scatter: y is missing"},
         {function() plot(v, zeros(2, 0)) end, "y has no elements"},
+        {function() plot(frame{v = {1, 2}}) end, "y is a frame: draw one"},
+        {function() plot(frame{s = {"a", "b"}}.s) end, "y is a column of text"},
         {function() plot{{1, 2}, {3}} end, "plot:"},
         {function() plot("a.csv") end, "plot: y is"},
     } do raises(case[1], case[2]) end
