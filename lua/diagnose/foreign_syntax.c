@@ -129,6 +129,11 @@ static const habit habits[] = {
     {NULL, "@ ( ... )", "a function is function(%1) return … end"},
     {NULL, "@ NAME $", "a function's name is enough: %1"},
     /* indices */
+    {NULL, "NAME SLICE FUNC $", "a method is called as %1:%2()"},
+    {NULL, "NAME SLICE FUNC )", "a method is called as %1:%2()"},
+    {NULL, "OPERAND SLICE FUNC $", "a method is called as A:%2()"},
+    {NULL, "OPERAND SLICE FUNC )", "a method is called as A:%2()"},
+    {NULL, "OPERAND : t|T", "the transpose of A is A.T"},
     {NULL, "OPERAND [ ... SLICE ... ]",
      "a block is %1[\"%2:%3\"]: slices are "
      "texts, first:last:step"},
@@ -167,6 +172,11 @@ static const habit habits[] = {
     {NULL, "{ NAME SLICE", "a table's fields are {%1 = …}"},
     {NULL, "^ for (", "a loop is for i = 1, 10 do … end"},
     /* numbers from to */
+    /* with a body at once, as in one line of MATLAB */
+    {NULL, "for NAME = VALUE SLICE VALUE SLICE NUM NAME",
+     "a loop is for %1 = %2, %4, %3 do … end: first, last, step"},
+    {NULL, "for NAME = VALUE SLICE NUM NAME",
+     "a loop is for %1 = %2, %3 do … end"},
     {NULL, "for NAME = VALUE SLICE VALUE SLICE ...",
      "a loop is for %1 = %2, %4, %3 do … end: first, last, step"},
     {NULL, "for NAME = VALUE SLICE ...", "a loop is for %1 = %2, %3 do … end"},
