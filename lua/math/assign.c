@@ -52,8 +52,11 @@ static gpu_matrix *fitting_value(lua_State *L, const gpu_matrix *target)
     if (!fits(value, target)) {
         lumat_push_shape(L, value);
         lumat_push_shape(L, target);
-        lumat_raise(L, "assignment: %s does not fit into %s",
-                    lua_tostring(L, -2), lua_tostring(L, -1));
+        lumat_raise(L, "assignment: %s does not fit into %s%s",
+                    lua_tostring(L, -2), lua_tostring(L, -1),
+                    target->ndim == 1 && gpu_size(value) == target->rows
+                        ? "; its :flatten() does"
+                        : "");
     }
     return value;
 }

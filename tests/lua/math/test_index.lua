@@ -575,4 +575,14 @@ function TestDevices:test_views_and_masks_agree()
     end
 end
 
+TestFittingAdvice = {}
+
+function TestFittingAdvice:test_a_column_for_a_vector()
+    local A = zeros(2, 2)
+    lu.assertErrorMsgContains("2x1 does not fit into vector 2; its :flatten() does",
+        function() A[{{}, 1}] = ones(2, 1) end)
+    A[{{}, 1}] = ones(2, 1):flatten()
+    lu.assertEquals(A:sum(), 2)
+end
+
 os.exit(lu.LuaUnit.run("-o", "tap"))
