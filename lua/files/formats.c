@@ -598,6 +598,16 @@ static void check_value(lua_State *L, const lumat_format *f)
                     f->name);
 }
 
+static const char *push_written_endings(lua_State *L)
+{
+    const char *all = lua_pushliteral(L, "");
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i].save && *formats[i].endings)
+            all = lua_pushfstring(L, "%s%s%s", all, *all ? " " : "",
+                                  formats[i].endings);
+    return all;
+}
+
 /* Whatever raises, the unfinished file is a value to be closed, and goes. */
 static int save_file(lua_State *L)
 {
@@ -611,8 +621,10 @@ static int save_file(lua_State *L)
     const lumat_format *f = find_by_name(path);
     lua_settop(L, 3);
     if (f == NULL)
-        return lumat_raise(L, "save: '%s' has none of the endings it knows: %s",
-                           path, lumat_data_endings());
+        return lumat_raise(L,
+                           "save: '%s' has none of the endings it knows: %s; "
+                           "a chart is saved as .svg, .pdf or .png",
+                           path, push_written_endings(L));
     if (f->save == NULL)
         return lumat_raise(L, "save: %s is read, and not written", f->name);
     check_options(L, 3, "save", f, f->writes);
