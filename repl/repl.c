@@ -78,6 +78,17 @@ static repl_line_end read_more(repl_session *session, const char *open)
     return end;
 }
 
+/* On a terminal who ends the input sees it. */
+static void complain_unfinished(lua_State *L, const char *open)
+{
+    lua_pushfstring(L,
+                    "the input ends in an unfinished entry, which did not "
+                    "run: open is %s",
+                    open);
+    repl_report(L);
+    lua_pop(L, 1);
+}
+
 /* Loads the entry, reading on until it is complete; where a line has rows, it
  * comes back to the prompt for that. Leaves the function or a
  * message on the stack, or nothing for a dropped entry. */
@@ -92,6 +103,8 @@ static int load_entry(repl_session *session, int *shown)
             repl_queue_entry(session->text, 0);
         else
             end = read_more(session, lua_tostring(L, -1));
+        if (end == REPL_LINE_END && !isatty(STDIN_FILENO))
+            complain_unfinished(L, lua_tostring(L, -1));
         lua_pop(L, 1);
         if (end != REPL_LINE_READ)
             return DROPPED;

@@ -54,6 +54,8 @@ gives(q($lumat bang.lua), 0, "2\n");
 gives(q($lumat mark.lua), 0, "marked\n");
 gives(q($lumat empty.lua), 0, '');
 gives(q(printf '1 + 1\nx = 5\n' | $lumat -q -i), 0, "lumat> 2\nlumat> x = 5\nlumat> \n");
+gives(q(printf 'print(1)\nx = {1,\n' | $lumat -q -i), 0, qr/lumat> 1\n/,
+    qr/error: the input ends in an unfinished entry, which did not run: open is \{/);
 gives(q(printf 'x\n' | $lumat -q -i -e 'x = 7'), 0, "lumat> 7\nlumat> \n");
 gives(q(printf 'y\n' | $lumat -q -i fail.lua), 0, "lumat> nil\nlumat> \n", qr/no good/);
 gives(q(printf ':quit\n' | $lumat -i), 0,
