@@ -189,7 +189,7 @@ const char *repl_nearest(const char *word, repl_name_at *name_at)
 {
     const char *best = NULL, *name;
     size_t length = strlen(word);
-    int limit = (int)length / 3 + 1;
+    int limit = length <= 3 ? 1 : (int)length / 3 + 1;
     for (int i = 0; (name = name_at(i)) != NULL; i++) {
         int d = lumat_distance(word, length, name, strlen(name));
         if (d <= limit && d < LUMAT_FAR_APART) {
