@@ -235,10 +235,13 @@ function checks.method(name, object, f)
     local most = info.nparams
     if info.isvararg then return placed(f) end
     return placed(function(...)
-        if select("#", ...) > most then
-            fail(name, "%s:%s takes %s, not %s", object, name, most == 1 and
-                "no arguments" or checks.plural(most - 1, "argument"),
-                brief((select(most + 1, ...))))
+        for i = most + 1, select("#", ...) do
+            local given = (select(i, ...))
+            if given ~= nil then
+                fail(name, "%s:%s takes %s, not %s", object, name, most == 1 and
+                    "no arguments" or checks.plural(most - 1, "argument"),
+                    brief(given))
+            end
         end
         return f(...)
     end)

@@ -46,16 +46,14 @@ static struct {
 
 /* --- errors --------------------------------------------------------------- */
 
-/* Pushes "file:line: " of the Lua code that is at work: functions in C between,
- * such as what Lua has for "2" * x, have no lines. */
+/* Pushes "file:line: " of the Lua code that is at work. What Lua has for "2" *
+ * x, a function in C, stands between and has no line. */
 static void push_where(lua_State *L)
 {
     lua_Debug ar;
-    int level = 1;
-    while (lua_getstack(L, level, &ar) && lua_getinfo(L, "S", &ar) &&
-           *ar.what == 'C')
-        level++;
-    luaL_where(L, level);
+    int is_between = lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sn", &ar) &&
+                     *ar.what == 'C' && strcmp(ar.namewhat, "metamethod") == 0;
+    luaL_where(L, is_between ? 2 : 1);
 }
 
 int lumat_raise(lua_State *L, const char *format, ...)

@@ -56,7 +56,7 @@ for my $point (shuffled(@points)) {
     ($how, $out, $err) = outcome_of({LUMAT_FAULT => $point}, @run, "$FindBin::Bin/driver_lost.lua");
     my ($result) = $out =~ /^GOOD\t(.*)/;
     $came{$result // ''}++;
-    my @lines = split /\n/, $err;
+    my @lines = grep { !/save_session: left out: gone \(a matrix that was lost\)$/ } split /\n/, $err;
     # the last work may go wrong when the script has ended
     pop @lines if $how eq 'exit 3' && $lines[-1] =~ /^lumat: cuda:0 failed: .*its matrices are lost/;
     bad_point("$point: $how", $out, $err) unless $result && ($how eq 'exit 0' || @lines == 0);

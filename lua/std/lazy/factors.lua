@@ -12,7 +12,6 @@ local fail, is_complex, shape_of = checks.fail, checks.is_complex,
 local factors = {}
 local ipairs, next, rawequal, require, select, setmetatable, tostring, type =
     ipairs, next, rawequal, require, select, setmetatable, tostring, type
-local getinfo = debug.getinfo
 local concat = table.concat
 local ceil, huge, larger = math.ceil, math.huge, math.max
 local format, unpack = string.format, table.unpack
@@ -119,28 +118,9 @@ local state = setmetatable({}, {__mode = "k"}) -- of each object
 -- of the state, their names; methods; says, what is told behind the shape.
 local kinds = {}
 
--- A method that refuses what it would not look at; made so already where kinds
--- share it.
-local function strict(method, f)
-    local info = getinfo(f, "u")
-    if info.isvararg then return f end
-    local most = info.nparams - 1 -- behind the object
-    return function(F, ...)
-        for i = most + 1, select("#", ...) do
-            local given = select(i, ...)
-            if given ~= nil then
-                fail(method, "argument %d is %s: it takes %s", i,
-                    checks.brief(given), most == 0 and "none" or
-                    "no more than " .. most)
-            end
-        end
-        return f(F, ...)
-    end
-end
-
 local function add_kind(name, kind)
     for method, f in next, kind.methods do
-        kind.methods[method] = checks.placed(strict(method, f))
+        kind.methods[method] = checks.method(method, "F", f)
     end
     kinds[name] = kind
 end

@@ -424,9 +424,13 @@ local function histories(all)
     return H
 end
 
+-- What is told of each; NaN where it is not.
 local function list_of(all, name)
     local list = {}
-    for j, told in ipairs(all) do list[j] = told[name] end
+    for j, told in ipairs(all) do
+        list[j] = told[name]
+        if list[j] == nil then list[j] = 0 / 0 end
+    end
     return library.vec(list, {dtype = "f64", device = "cpu"})
 end
 
