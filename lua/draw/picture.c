@@ -219,16 +219,25 @@ void lumat_cell_text(const lumat_frame *f, char *out, size_t room)
                  (long long)down, (long long)across);
 }
 
+/* The row, from 0, of those drawn that a line begins with. */
+static int64_t row_at(const lumat_frame *f, int line)
+{
+    return (int64_t)line * f->dots_y / f->zoom_y;
+}
+
+/* Every fifth line has its row's number, and the last one. Where a row takes
+ * several lines, each has it at its first. */
 void lumat_put_row_number(lumat_text *t, const lumat_style *s,
                           const lumat_frame *f, int line)
 {
     enum { EVERY = 5 };
     char number[32];
-    int64_t row = (int64_t)line * f->dots_y / f->zoom_y * f->m / f->rows + 1;
-    int is_last = line == f->lines - 1 && f->m > 1;
+    int64_t row = row_at(f, line) * f->m / f->rows + 1;
+    int is_tall = f->rows == f->m && f->zoom_y >= 2 * f->dots_y;
+    int is_last = !is_tall && line == f->lines - 1 && f->m > 1;
     int is_shown = line % EVERY == 0 && line + EVERY / 2 < f->lines;
-    if (f->m == 1)
-        is_shown = line == 0;
+    if (is_tall || f->m == 1)
+        is_shown = line == 0 || row_at(f, line) != row_at(f, line - 1);
     if (is_last && line > 0)
         row = f->m;
     if (is_last || is_shown)

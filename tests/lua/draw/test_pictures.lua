@@ -13,8 +13,8 @@ function TestHeat:test_small()
     shows(heat(mat{{1, 2}, {nan, 4}}), "f32 2x2  @  16 B",
         "1     ░░░░",
         "      ░░░░",
-        "  !!!!████",
         "2 !!!!████",
+        "  !!!!████",
         "  1      2",
         "  1   ░░▒▒▓▓██ 4    ! NaN or Inf in 1 element")
     shows(heat(vec{1, 2, 3}), "f32 vector 3  @  12 B", "1     ▒▒▒▒████",
