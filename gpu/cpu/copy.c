@@ -73,7 +73,7 @@ static void copy_piece(const copying *c, int64_t i)
             announce(from + c->from_next, n);
         if (c->is_past_caches)
             copy_past_caches(to, from, n);
-        else
+        else /* bytes, whatever they are of */
             gpu_cpu_vectors->convert[GPU_BOOL][GPU_BOOL](to, from, n);
     }
 #ifdef __SSE2__

@@ -104,8 +104,6 @@ static int numbers_of(lua_State *L)
     return 1;
 }
 
-/* survey(A): how many elements are NaN and how many infinite, and the least and
- * the greatest of the others, in one pass. */
 /* why_undrawn(x): what to draw in its place, or nil */
 static int why_undrawn(lua_State *L)
 {
@@ -113,6 +111,8 @@ static int why_undrawn(lua_State *L)
     return 1;
 }
 
+/* survey(A): how many elements are NaN and how many infinite, and the least and
+ * the greatest of the others, in one pass. */
 static int survey(lua_State *L)
 {
     gpu_survey s;

@@ -117,10 +117,10 @@ typedef struct lumat_subject {
     const gpu_sparse *sparse;
     int64_t m, n;
 } lumat_subject;
-/* Raises for what is no matrix, freed or empty. A plain table of numbers
- * becomes a matrix in its place. */
 /* Why the object is not drawn as it is; NULL where it may be. */
 const char *lumat_why_undrawn(lua_State *L, int arg);
+/* Raises for what is no matrix, freed or empty. A plain table of numbers
+ * becomes a matrix in its place. */
 void lumat_check_subject(lua_State *L, int arg, lumat_subject *out);
 /* "f32 4x4  cpu  64 B" and a newline */
 void lumat_put_headline(lua_State *L, int index, lumat_text *t);

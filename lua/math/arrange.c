@@ -448,6 +448,14 @@ static int raise_number(lua_State *L, int other)
                        number, write, name);
 }
 
+static int join_texts(lua_State *L)
+{
+    push_text(L, 1);
+    push_text(L, 2);
+    lua_concat(L, 2);
+    return 1;
+}
+
 /* A .. B joins side by side; with a string it is text. */
 static int concat(lua_State *L)
 {
@@ -461,10 +469,7 @@ static int concat(lua_State *L)
     if (type != LUA_TSTRING)
         return lumat_raise(L, "..: cannot join a matrix and a %s",
                            lumat_kind_of(L, other));
-    push_text(L, 1);
-    push_text(L, 2);
-    lua_concat(L, 2);
-    return 1;
+    return join_texts(L);
 }
 
 /* z .. x: text, as with numbers. */
@@ -475,10 +480,7 @@ static int concat_complex(lua_State *L)
             !lumat_test_complex(L, i))
             return lumat_raise(L, "..: cannot join a complex number and a %s",
                                lumat_kind_of(L, i));
-    push_text(L, 1);
-    push_text(L, 2);
-    lua_concat(L, 2);
-    return 1;
+    return join_texts(L);
 }
 
 /* --- many times: outer, tile, kron ---------------------------------------- */
