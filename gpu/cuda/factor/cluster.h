@@ -33,6 +33,15 @@ __device__ __forceinline__ void send_four(uint32_t to, uint32_t full, float4 v)
         : "memory");
 }
 
+/* So many come at a barrier of the block's own. */
+__device__ __forceinline__ void expect_bytes(uint64_t *full, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(
+                     shared_address(full)),
+                 "r"(bytes)
+                 : "memory");
+}
+
 __device__ __forceinline__ void await_phase(uint64_t *barrier, unsigned phase)
 {
     uint32_t done;

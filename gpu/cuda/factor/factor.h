@@ -4,7 +4,7 @@
  *   cusolver.cu     the peer, for all kinds: loads liblumat-cuda-solver.so
  *   lu_split16.cu   our own LU: pivot_columns.h
  *   lu_complex.cu   our own LU of c64: pivot_complex.h
- *   chol_split16.cu our own Cholesky: definite_block.h
+ *   chol_split16.cu our own Cholesky: definite_block.h; of c64 chol_complex.cu
  *   qr_split16.cu   our own QR: reflect_columns.h, join_columns.h
  *   padded.cu       what these work on, products, triangles: block_solve.h
  *   refine.cu       f64 systems by f32 factors: vector_solve.h

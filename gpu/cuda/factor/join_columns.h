@@ -23,11 +23,12 @@ typedef struct join_job {
     float *a; /* m x k, rows ld apart: those behind at + W are changed */
     int64_t ld;
     int m, k, at;
-    const float *tau; /* W of them */
+    const float *tau; /* W of them, or W / 2 complex ones */
+    int is_complex;   /* columns are pairs, as of padded.h's doubled matrices */
     float *partial;   /* memory to work in: a block of W x JOINED each */
     int rows;         /* of such a block, a multiple of JOIN_ROWS */
     /* JOINED x JOINED; rows [at, at + W) become tau v^T times v's columns, and
-     * times a's behind them. */
+     * times a's behind them; of complex ones tau's conjugate. */
     float *gram;
 } join_job;
 
@@ -81,35 +82,66 @@ __global__ void __launch_bounds__(W * 8)
             make_float4(sum[e][0], sum[e][1], sum[e][2], sum[e][3]);
 }
 
-/* A block adds up a row of all parts, its warps every eighth of them. */
+/* x + s y */
+__device__ __forceinline__ float4 add_times(float4 x, float s, float4 y)
+{
+    return make_float4(x.x + s * y.x, x.y + s * y.y, x.z + s * y.z,
+                       x.w + s * y.w);
+}
+
+/* A row of all parts added up, by a block whose warps have every eighth of
+ * them; the first warp gets it. */
+template <int W>
+__device__ __forceinline__ float4 add_row(const join_job &job, int parts,
+                                          int row, float4 (&sums)[8][32])
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const float *from = job.partial + row * JOINED + lane * 4;
+    float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll 8
+    for (int p = warp; p < parts; p += 8)
+        sum = add_times(sum, 1,
+                        *(const float4 *)(from + (int64_t)p * W * JOINED));
+    sums[warp][lane] = sum;
+    __syncthreads(); /* the warps' sums are there */
+    if (warp == 0)
+#pragma unroll
+        for (int n = 1; n < 8; n++)
+            sum = add_times(sum, 1, sums[n][lane]);
+    return sum;
+}
+
+/* A block has a row. */
 template <int W>
 __global__ void __launch_bounds__(256)
     add_parts(const __grid_constant__ join_job job, int parts)
 {
-    __shared__ float4 sums[8][32];
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    const int row = (int)blockIdx.x;
-    const float *from = job.partial + row * JOINED + lane * 4;
-    float4 sum = make_float4(0, 0, 0, 0);
+    __shared__ float4 sums[2][8][32];
+    const int lane = (int)threadIdx.x % 32, row = (int)blockIdx.x;
+    const float4 none = make_float4(0, 0, 0, 0);
     let_next_start();
     wait_for_previous();
-#pragma unroll 8
-    for (int p = warp; p < parts; p += 8) {
-        float4 x = *(const float4 *)(from + (int64_t)p * W * JOINED);
-        sum = make_float4(sum.x + x.x, sum.y + x.y, sum.z + x.z, sum.w + x.w);
-    }
-    sums[warp][lane] = sum;
-    __syncthreads(); /* the warps' sums are there */
-    if (warp > 0)
+    float4 sum = add_row<W>(job, parts, row, sums[0]);
+    float4 *to = (float4 *)(job.gram + (job.at + row) * JOINED) + lane;
+    if (!job.is_complex) {
+        if (threadIdx.x < 32)
+            *to = add_times(none, job.tau[row], sum);
         return;
-#pragma unroll
-    for (int n = 1; n < 8; n++) {
-        float4 x = sums[n][lane];
-        sum = make_float4(sum.x + x.x, sum.y + x.y, sum.z + x.z, sum.w + x.w);
     }
-    float tau = job.tau[row];
-    *(float4 *)(job.gram + (job.at + row) * JOINED + lane * 4) =
-        make_float4(tau * sum.x, tau * sum.y, tau * sum.z, tau * sum.w);
+    /* Its pair's other row times tau's imaginary part comes along. */
+    float4 other = add_row<W>(job, parts, row ^ 1, sums[1]);
+    if (threadIdx.x >= 32)
+        return;
+    float im = job.tau[row | 1];
+    sum = add_times(add_times(none, job.tau[row & ~1], sum), row & 1 ? -im : im,
+                    other);
+    if (row & 1 && (job.at + row) / 4 == lane) { /* on the pairs' diagonal */
+        if (row & 2)
+            sum.z = 0;
+        else
+            sum.x = 0;
+    }
+    *to = sum;
 }
 
 /* a -= v L^-1 (tau v^T a), of the columns behind at + W; L: the triangle below

@@ -1,21 +1,50 @@
 /* Copies that our own factorisations work on, and the products in them. */
 #include <math.h>
 #include "block_solve.h"
+#include "doubled.h"
 #include "la.h"
 #include "lanes.h"
 #include "padded.h"
 
 enum { TILE = 32, TILE_ROWS = 8 };
 
+/* Elements of a copy: where they lie. */
+__device__ __forceinline__ void place(float *to, int64_t ld, int i, int j,
+                                      float v)
+{
+    to[i * ld + j] = v;
+}
+
+__device__ __forceinline__ void place(float *to, int64_t ld, int i, int j,
+                                      float2 v)
+{
+    place(to, ld, 2 * i, j, v.x);
+    place(to, ld, 2 * i + 1, j, v.y);
+}
+
+template <class E>
+__device__ __forceinline__ E taken(const float *from, int64_t ld, int i, int j)
+{
+    return from[i * ld + j];
+}
+
+template <>
+__device__ __forceinline__ float2 taken<float2>(const float *from, int64_t ld,
+                                                int i, int j)
+{
+    return {from[2 * i * ld + j], from[(2 * i + 1) * ld + j]};
+}
+
 /* A tile of 32 x 32 at a time, through shared memory, as one side may lie row
  * by row and the other column by column. Tiles above the diagonal are left out
- * where only the lower triangle is meant. */
-template <class T>
+ * where only the lower triangle is meant. E: an element of the copy, of which S
+ * is a part. */
+template <class E, class T, class S>
 __global__ void __launch_bounds__(TILE *TILE_ROWS)
-    copy_in(const T *a, int64_t row, int64_t col, int rows, int cols, T scale,
+    copy_in(const T *a, int64_t row, int64_t col, int rows, int cols, S scale,
             float *to, int64_t ld, int part)
 {
-    __shared__ float tile[TILE][TILE + 1];
+    __shared__ E tile[TILE][TILE + 1];
     int i0 = (int)blockIdx.y * TILE, j0 = (int)blockIdx.x * TILE;
     int x = threadIdx.x, by_columns = row == 1;
     if (part == PADDED_LOWER && j0 > i0)
@@ -23,9 +52,9 @@ __global__ void __launch_bounds__(TILE *TILE_ROWS)
 #pragma unroll
     for (int k = threadIdx.y; k < TILE; k += TILE_ROWS) {
         int i = i0 + (by_columns ? x : k), j = j0 + (by_columns ? k : x);
-        float v = i == j;
+        E v = unit<E>(i == j);
         if (i < rows && j < cols)
-            v = (float)(a[i * row + j * col] * scale);
+            v = times(a[i * row + j * col], scale);
         if (by_columns)
             tile[x][k] = v;
         else
@@ -34,49 +63,52 @@ __global__ void __launch_bounds__(TILE *TILE_ROWS)
     __syncthreads(); /* the tile is there */
 #pragma unroll
     for (int k = threadIdx.y; k < TILE; k += TILE_ROWS)
-        to[(i0 + k) * ld + j0 + x] = tile[k][x];
+        place(to, ld, i0 + k, j0 + x, tile[k][x]);
 }
 
+template <class E>
 __global__ void __launch_bounds__(TILE *TILE_ROWS)
-    copy_out(const float *from, int64_t ld, int rows, int cols, float *a,
+    copy_out(const float *from, int64_t ld, int rows, int cols, E *a,
              int64_t row, int64_t col, int part, float upper)
 {
-    __shared__ float tile[TILE][TILE + 1];
+    __shared__ E tile[TILE][TILE + 1];
     int i0 = (int)blockIdx.y * TILE, j0 = (int)blockIdx.x * TILE;
     int x = threadIdx.x, by_columns = row == 1;
     if (part == PADDED_LOWER && j0 > i0)
         return;
 #pragma unroll
     for (int k = threadIdx.y; k < TILE; k += TILE_ROWS)
-        tile[k][x] = from[(i0 + k) * ld + j0 + x];
+        tile[k][x] = taken<E>(from, ld, i0 + k, j0 + x);
     __syncthreads(); /* the tile is there */
 #pragma unroll
     for (int k = threadIdx.y; k < TILE; k += TILE_ROWS) {
         int i = i0 + (by_columns ? x : k), j = j0 + (by_columns ? k : x);
-        float v = by_columns ? tile[x][k] : tile[k][x];
+        E v = by_columns ? tile[x][k] : tile[k][x];
         if (i < rows && j < cols && (part == PADDED_ALL || j <= i))
-            a[i * row + j * col] = j >= i ? upper * v : v;
+            a[i * row + j * col] = j >= i ? times(v, upper) : v;
     }
 }
 
 enum { LOOKERS = 256 };
 
 /* A block looks at rows, four columns a thread; *odd is set where there is Inf
- * or NaN in the part that is meant, or less than least on the diagonal. */
+ * or NaN in the part that is meant, or less than least on the diagonal, whose
+ * numbers are real. */
 __global__ void __launch_bounds__(LOOKERS)
-    look_for_odd(const float *a, int64_t ld, int side, int across, int part,
-                 float least, int *odd)
+    look_for_odd(const float *a, int64_t ld, int parts, int side, int across,
+                 int part, float least, int *odd)
 {
     float sum = 0; /* zero times anything finite */
-    for (int i = (int)blockIdx.x; i < side; i += (int)gridDim.x) {
+    for (int r = (int)blockIdx.x; r < parts * side; r += (int)gridDim.x) {
+        int i = r / parts;
         int end = part == PADDED_LOWER ? min(i + 1, across) : across;
-        if (threadIdx.x == 0 && i < across) {
-            float pivot = fabsf(a[i * ld + i]);
+        if (threadIdx.x == 0 && r == i * parts && i < across) {
+            float pivot = fabsf(a[r * ld + i]);
             if (pivot > 0 && pivot < least)
                 *odd = 1;
         }
         for (int j = 4 * (int)threadIdx.x; j < end; j += 4 * LOOKERS) {
-            float4 v = *(const float4 *)(a + i * ld + j);
+            float4 v = *(const float4 *)(a + r * ld + j);
             sum += v.x * 0;
             if (j + 1 < end)
                 sum += v.y * 0;
@@ -95,29 +127,43 @@ static dim3 tiles_of(const padded *p)
     return dim3((unsigned)(p->across / TILE), (unsigned)(p->side / TILE));
 }
 
-/* rows, cols: of a's that are copied. */
-template <class T>
-static gpu_status launch_copy(cuda_device *d, const gpu_view *a, int rows,
-                              int cols, double scale, padded_part part,
-                              const padded *p)
+template <class E, class T, class S>
+static void launch_copy(cuda_device *d, const gpu_view *a, int rows, int cols,
+                        S scale, padded_part part, const padded *p)
 {
-    copy_in<<<tiles_of(p), dim3(TILE, TILE_ROWS), 0, d->stream>>>(
-        (const T *)a->data, a->row_stride, a->col_stride, rows, cols, (T)scale,
+    copy_in<E><<<tiles_of(p), dim3(TILE, TILE_ROWS), 0, d->stream>>>(
+        (const T *)a->data, a->row_stride, a->col_stride, rows, cols, scale,
         p->data, p->ld, part);
-    return gpu_cuda_check(d, cudaGetLastError());
 }
 
-/* Without elements yet. */
-static gpu_status begin_padded(cuda_device *d, int64_t rows, int64_t cols,
-                               padded *p)
+/* rows, cols: of a's that are copied. */
+static gpu_status fill_padded(cuda_device *d, const gpu_view *a, int rows,
+                              int cols, double scale, padded_part part,
+                              padded *p)
+{
+    if (a->dtype == GPU_F64)
+        launch_copy<float, double>(d, a, rows, cols, scale, part, p);
+    else if (a->dtype == GPU_C64)
+        launch_copy<float2, float2>(d, a, rows, cols, (float)scale, part, p);
+    else
+        launch_copy<float, float>(d, a, rows, cols, (float)scale, part, p);
+    gpu_status status = gpu_cuda_check(d, cudaGetLastError());
+    if (status != GPU_OK)
+        gpu_cuda_end_padded(d, p);
+    return status;
+}
+
+/* For a, without elements yet. */
+static gpu_status begin_padded(cuda_device *d, const gpu_view *a, padded *p)
 {
     *p = {};
-    p->n = (int)rows;
-    p->cols = (int)cols;
-    p->side = (int)(ceil_div(rows, PAD) * PAD);
-    p->across = (int)(ceil_div(cols, PAD) * PAD);
+    p->parts = a->dtype == GPU_C64 ? 2 : 1;
+    p->n = (int)a->rows;
+    p->cols = (int)a->cols;
+    p->side = (int)(ceil_div(a->rows, PAD) * PAD);
+    p->across = (int)(ceil_div(a->cols, PAD) * PAD);
     p->ld = ceil_div(p->across, PAD_ROW) * PAD_ROW;
-    p->bytes = (size_t)(p->side * p->ld) * sizeof(float);
+    p->bytes = (size_t)(p->parts * p->side * p->ld) * sizeof(float);
     TRY(gpu_cuda_take_room(d, sizeof *p->odd, (void **)&p->odd));
     gpu_status status = gpu_cuda_take_room(d, p->bytes, (void **)&p->data);
     if (status == GPU_OK)
@@ -131,33 +177,28 @@ static gpu_status begin_padded(cuda_device *d, int64_t rows, int64_t cols,
 gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, double scale,
                         padded_part part, padded *p)
 {
-    TRY(begin_padded(d, a->rows, a->cols, p));
-    gpu_status status =
-        a->dtype == GPU_F64
-            ? launch_copy<double>(d, a, p->n, p->cols, scale, part, p)
-            : launch_copy<float>(d, a, p->n, p->cols, scale, part, p);
-    if (status != GPU_OK)
-        gpu_cuda_end_padded(d, p);
-    return status;
+    TRY(begin_padded(d, a, p));
+    return fill_padded(d, a, p->n, p->cols, scale, part, p);
 }
 
-gpu_status gpu_cuda_pad_identity(cuda_device *d, int64_t rows, int64_t cols,
-                                 padded *p)
+gpu_status gpu_cuda_pad_identity(cuda_device *d, const gpu_view *b, padded *p)
 {
-    const gpu_view none = {};
-    TRY(begin_padded(d, rows, cols, p));
-    gpu_status status = launch_copy<float>(d, &none, 0, 0, 1, PADDED_ALL, p);
-    if (status != GPU_OK)
-        gpu_cuda_end_padded(d, p);
-    return status;
+    TRY(begin_padded(d, b, p));
+    return fill_padded(d, b, 0, 0, 1, PADDED_ALL, p);
 }
 
 gpu_status gpu_cuda_copy_back(cuda_device *d, const padded *p, padded_part part,
                               double upper, const gpu_view *a)
 {
-    copy_out<<<tiles_of(p), dim3(TILE, TILE_ROWS), 0, d->stream>>>(
-        p->data, p->ld, p->n, p->cols, (float *)a->data, a->row_stride,
-        a->col_stride, part, (float)upper);
+    dim3 tiles = tiles_of(p), threads(TILE, TILE_ROWS);
+    if (p->parts == 2)
+        copy_out<<<tiles, threads, 0, d->stream>>>(
+            p->data, p->ld, p->n, p->cols, (float2 *)a->data, a->row_stride,
+            a->col_stride, part, (float)upper);
+    else
+        copy_out<<<tiles, threads, 0, d->stream>>>(
+            p->data, p->ld, p->n, p->cols, (float *)a->data, a->row_stride,
+            a->col_stride, part, (float)upper);
     return gpu_cuda_check(d, cudaGetLastError());
 }
 
@@ -183,13 +224,14 @@ __global__ void __launch_bounds__(LOOKERS)
 gpu_status gpu_cuda_find_scale(cuda_device *d, const gpu_view *a, double *scale)
 {
     unsigned *most, bits = 0;
+    int parts = a->dtype == GPU_C64 ? 2 : 1;
     TRY(gpu_cuda_take_room(d, sizeof *most, (void **)&most));
     gpu_status status =
         gpu_cuda_check(d, cudaMemsetAsync(most, 0, sizeof *most, d->stream));
     if (status == GPU_OK) {
         find_largest<<<(unsigned)(8 * d->sms), LOOKERS, 0, d->stream>>>(
-            (const float *)a->data, a->row_stride, a->col_stride, (int)a->rows,
-            (int)a->cols, most);
+            (const float *)a->data, a->row_stride, parts * a->col_stride,
+            parts * (int)a->rows, (int)a->cols, most);
         status = gpu_cuda_check(d, cudaGetLastError());
     }
     if (status == GPU_OK)
@@ -206,8 +248,8 @@ gpu_status gpu_cuda_unpad(cuda_device *d, const padded *p, padded_part part,
 {
     int odd = 0;
     look_for_odd<<<(unsigned)smaller(p->side, 8 * d->sms), LOOKERS, 0,
-                   d->stream>>>(p->data, p->ld, p->side, p->across, part, least,
-                                p->odd);
+                   d->stream>>>(p->data, p->ld, p->parts, p->side, p->across,
+                                part, least, p->odd);
     LAUNCHED(d);
     TRY(gpu_cuda_download(d, &odd, p->odd, sizeof odd));
     *is_fine = !odd;
@@ -325,17 +367,14 @@ gpu_status gpu_cuda_subtract(cuda_device *d, float *c, const float *a,
     return gpu_cuda_subtract_views(d, &to, &left, &right);
 }
 
-gpu_status gpu_cuda_subtract_lower(cuda_device *d, float *c, const float *a,
-                                   const float *b, int64_t ld, int64_t m,
-                                   int64_t n, int64_t k)
+gpu_status gpu_cuda_subtract_lower(cuda_device *d, const gpu_view *c,
+                                   const gpu_view *a, const gpu_view *b)
 {
-    gpu_view to = gpu_cuda_rows_view(c, m, n, ld);
-    gpu_view left = gpu_cuda_rows_view(a, m, k, ld);
-    gpu_view right = gpu_cuda_rows_view(b, n, k, ld);
+    gpu_view right = *b;
     swap_axes(&right);
-    if (m <= 0 || k <= 0 || !is_for_split16(d, &to, &right))
-        return gpu_cuda_subtract_views(d, &to, &left, &right);
-    gpu_gemm g = gemm_of(&to, &left, &right, -1, 1);
+    if (c->rows <= 0 || a->cols <= 0 || !is_for_split16(d, c, &right))
+        return gpu_cuda_subtract_views(d, c, a, &right);
+    gpu_gemm g = gemm_of(c, a, &right, -1, 1);
     return gpu_cuda_split16_add_lower(d, &g);
 }
 

@@ -1,6 +1,9 @@
 /* What our own factorisations work on: a copy of an f32 matrix, row by row, its
  * sides rounded up to whole blocks, with the identity's elements behind the
- * last row and column; these stay as they are, whatever is done. */
+ * last row and column; these stay as they are, whatever is done. Of a c64
+ * matrix a row's real parts are a row of the copy, its imaginary ones the next:
+ * a complex matrix times it is then a real product, with the real matrix
+ * [re -im; im re] for each element of the left one ("doubled"). */
 #ifndef GPU_CUDA_PADDED_H
 #define GPU_CUDA_PADDED_H
 
@@ -11,6 +14,7 @@ enum { PAD = 32, PAD_ROW = 64 }; /* of the side, of a row's length */
 
 typedef struct padded {
     float *data;
+    int parts;        /* 1, or of c64 2: rows of the copy for a row */
     int n, side;      /* rows, and rounded up */
     int cols, across; /* columns, and rounded up: of a square matrix the same */
     int64_t ld;
@@ -21,12 +25,11 @@ typedef struct padded {
 /* The triangle that is copied. */
 typedef enum padded_part { PADDED_ALL, PADDED_LOWER } padded_part;
 
-/* times scale, rounded to f32; a may be f64 */
+/* times scale, rounded to f32; a may be f64, or c64 */
 gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, double scale,
                         padded_part part, padded *p);
-/* The same of an identity of any shape. */
-gpu_status gpu_cuda_pad_identity(cuda_device *d, int64_t rows, int64_t cols,
-                                 padded *p);
+/* The same of an identity of b's shape and type. */
+gpu_status gpu_cuda_pad_identity(cuda_device *d, const gpu_view *b, padded *p);
 /* Back to a, if all of it are finite numbers, and those on the diagonal zero or
  * at least so large: where split16 adds in place, subnormal numbers are lost.
  * Else a stays. Waits. */
@@ -36,8 +39,8 @@ gpu_status gpu_cuda_unpad(cuda_device *d, const padded *p, padded_part part,
 gpu_status gpu_cuda_copy_back(cuda_device *d, const padded *p, padded_part part,
                               double upper, const gpu_view *a);
 void gpu_cuda_end_padded(cuda_device *d, padded *p);
-/* The power of two that brings a's largest magnitude to [1, 2); 0 where that is
- * no normal number. Waits. */
+/* The power of two that brings a's largest number to [1, 2); 0 where that is no
+ * normal number. A complex a lies column by column. Waits. */
 gpu_status gpu_cuda_find_scale(cuda_device *d, const gpu_view *a,
                                double *scale);
 
@@ -65,9 +68,8 @@ gpu_status gpu_cuda_subtract(cuda_device *d, float *c, const float *a,
 /* c -= a b^T, of which only what is at or below the diagonal is wanted that
  * ends at c's last row and column; the rest of c is of no promise. m x k, n x
  * k, m <= n, n - m a multiple of 256. */
-gpu_status gpu_cuda_subtract_lower(cuda_device *d, float *c, const float *a,
-                                   const float *b, int64_t ld, int64_t m,
-                                   int64_t n, int64_t k);
+gpu_status gpu_cuda_subtract_lower(cuda_device *d, const gpu_view *c,
+                                   const gpu_view *a, const gpu_view *b);
 
 /* x = L^-1 x, nb x n; L: what is below its diagonal, and ones. */
 gpu_status gpu_cuda_solve_unit_lower(cuda_device *d, const float *L,

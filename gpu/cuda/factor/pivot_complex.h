@@ -245,11 +245,7 @@ __global__ void __launch_bounds__(T, 1)
             if (lane == __ffs((int)who) - 1)
                 s.key[jj % 2][warp] = make_uint2(most, (unsigned)at);
             if (thread == 0)
-                asm volatile(
-                    "mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(
-                        shared_address(&s.full[buffer])),
-                    "r"(blocks * (unsigned)parts * 16)
-                    : "memory");
+                expect_bytes(&s.full[buffer], blocks * (unsigned)parts * 16);
             __syncthreads(); /* the warps' candidates are there */
             uint2 k = s.key[jj % 2][lane % WARPS];
             unsigned block_most = __reduce_max_sync(~0u, k.x);

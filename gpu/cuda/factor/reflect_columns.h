@@ -100,6 +100,85 @@ template <int R> struct reflect_thread {
     int row[R];
 };
 
+/* The block's sums for column j go to all blocks, the row on the diagonal too;
+ * then all of them are here. */
+template <int W, int R, int WARPS>
+__device__ __forceinline__ void exchange_sums(reflect_memory<W, WARPS> &s,
+                                              const reflect_thread<R> &me,
+                                              int buffer, int j)
+{
+    constexpr int PARTS = W / 4, SENDERS = MOST_CLUSTER * PARTS / 32;
+    const int lane = me.lane, warp = me.warp;
+    __syncthreads(); /* the warps' sums are there */
+    if (warp < SENDERS) {
+        float4 all = make_float4(0, 0, 0, 0);
+#pragma unroll
+        for (int n = 0; n < WARPS; n++) {
+            float4 v = *(const float4 *)&s.part[buffer][n][lane % PARTS * 4];
+            all =
+                make_float4(all.x + v.x, all.y + v.y, all.z + v.z, all.w + v.w);
+        }
+        send_numbers<W>(all, s.received[buffer][me.rank], &s.full[buffer],
+                        me.blocks, warp, lane);
+    } else if (me.rank == 0 && warp < 2 * SENDERS) {
+        send_numbers<W>(*(const float4 *)&s.own_row[buffer][lane % PARTS * 4],
+                        s.row[buffer], &s.full[buffer], me.blocks,
+                        warp - SENDERS, lane);
+    }
+    await_phase(&s.full[buffer], (unsigned)(j >> 1) & 1);
+}
+
+/* The first eight columns become the last. */
+template <int W, int R>
+__device__ __forceinline__ void rotate_eight(float (&x)[R][W])
+{
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        float done[8];
+#pragma unroll
+        for (int c = 0; c < 8; c++)
+            done[c] = x[r][c];
+#pragma unroll
+        for (int c = 0; c < W - 8; c++)
+            x[r][c] = x[r][c + 8];
+#pragma unroll
+        for (int c = 0; c < 8; c++)
+            x[r][W - 8 + c] = done[c];
+    }
+}
+
+/* Zeros of blocks that are not there, and barriers; then all blocks have them.
+ */
+template <int W, int WARPS>
+__device__ __forceinline__ void prepare_memory(reflect_memory<W, WARPS> &s,
+                                               int thread, int threads)
+{
+    for (int i = thread; i < 2 * MOST_CLUSTER * W; i += threads)
+        (&s.received[0][0][0])[i] = 0;
+    for (int i = thread; i < 2 * WARPS * W; i += threads)
+        (&s.part[0][0][0])[i] = 0;
+    if (thread == 0)
+        for (int b = 0; b < 2; b++)
+            asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(
+                             shared_address(&s.full[b]))
+                         : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    meet_cluster();
+}
+
+/* The numbers above v's W columns, and before vt's rows, become 0. */
+template <int W>
+__device__ __forceinline__ void clear_above(const reflect_job &job, int above,
+                                            int thread, int threads)
+{
+    for (int i = thread; i < above; i += threads)
+#pragma unroll 4
+        for (int c = 0; c < W; c++) {
+            job.v[(i - above) * job.ldv + c] = 0;
+            job.vt[c * job.ldt + i - above] = 0;
+        }
+}
+
 /* Columns 8 g to 8 g + 7, which are x's first. Of x's columns the first GROUPS
  * times eight are looked at: where some of these are done, their w is 0. */
 template <int GROUPS, int W, int R, int WARPS>
@@ -133,37 +212,14 @@ reflect_eight(float (&x)[R][W], reflect_memory<W, WARPS> &s,
         if (lane < 8 * GROUPS)
             s.part[buffer][warp][at] = sum;
         if (me.thread == 0)
-            asm volatile(
-                "mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(
-                    shared_address(&s.full[buffer])),
-                "r"((me.blocks + 1) * W * 4)
-                : "memory");
+            expect_bytes(&s.full[buffer], (me.blocks + 1) * W * 4);
         if (me.rank == 0 && me.thread == j)
 #pragma unroll
             for (int q = 0; q < PARTS; q++)
                 *(float4 *)&s.own_row[buffer][(8 * g + 4 * q) % W] =
                     make_float4(x[0][4 * q], x[0][4 * q + 1], x[0][4 * q + 2],
                                 x[0][4 * q + 3]);
-        __syncthreads(); /* the warps' sums are there */
-        if (warp < SENDERS) {
-            float4 all = make_float4(0, 0, 0, 0);
-#pragma unroll
-            for (int n = 0; n < WARPS; n++) {
-                float4 v =
-                    *(const float4 *)&s.part[buffer][n][lane % PARTS * 4];
-                all = make_float4(all.x + v.x, all.y + v.y, all.z + v.z,
-                                  all.w + v.w);
-            }
-            send_numbers<W>(all, s.received[buffer][me.rank], &s.full[buffer],
-                            me.blocks, warp, lane);
-        } else if (me.rank == 0 && warp < 2 * SENDERS) {
-            send_numbers<W>(
-                *(const float4 *)&s.own_row[buffer][lane % PARTS * 4],
-                s.row[buffer], &s.full[buffer], me.blocks, warp - SENDERS,
-                lane);
-        }
-        /* all blocks' sums and the row are here */
-        await_phase(&s.full[buffer], (unsigned)(j >> 1) & 1);
+        exchange_sums<W>(s, me, buffer, j);
         const int k = lane % W;
         float some[4] = {};
 #pragma unroll
@@ -201,19 +257,7 @@ reflect_eight(float (&x)[R][W], reflect_memory<W, WARPS> &s,
                         x[r][8 * q + e] -= v[r] * w[e];
         }
     }
-#pragma unroll
-    for (int r = 0; r < R; r++) {
-        float done[8];
-#pragma unroll
-        for (int c = 0; c < 8; c++)
-            done[c] = x[r][c];
-#pragma unroll
-        for (int c = 0; c < W - 8; c++)
-            x[r][c] = x[r][c + 8];
-#pragma unroll
-        for (int c = 0; c < 8; c++)
-            x[r][W - 8 + c] = done[c];
-    }
+    rotate_eight(x);
 }
 #endif
 
@@ -245,17 +289,7 @@ __global__ void __launch_bounds__(T, 1)
             x[r][4 * q + 3] = v.w;
         }
     }
-    for (int i = thread; i < 2 * MOST_CLUSTER * W; i += T)
-        (&s.received[0][0][0])[i] = 0; /* of blocks that are not there */
-    for (int i = thread; i < 2 * WARPS * W; i += T)
-        (&s.part[0][0][0])[i] = 0;
-    if (thread == 0)
-        for (int b = 0; b < 2; b++)
-            asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(
-                             shared_address(&s.full[b]))
-                         : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    meet_cluster(); /* all blocks run, and have their barriers and zeros */
+    prepare_memory(s, thread, T);
     constexpr int ALL = W / 8, HALF = W / 16;
 #pragma unroll 1
     for (int g = 0; g < HALF; g++)
@@ -280,28 +314,28 @@ __global__ void __launch_bounds__(T, 1)
         for (int c = 0; c < W; c++)
             job.vt[c * job.ldt + row] = x[r][c] * s.tau[c];
     }
-    for (int i = (int)me.rank * T + thread; i < job.above;
-         i += (int)me.blocks * T)
-#pragma unroll 4
-        for (int c = 0; c < W; c++) {
-            job.v[(i - job.above) * job.ldv + c] = 0;
-            job.vt[c * job.ldt + i - job.above] = 0;
-        }
+    clear_above<W>(job, job.above, (int)me.rank * T + thread,
+                   (int)me.blocks * T);
     meet_cluster(); /* nobody leaves while others may write to it */
 #endif
 }
 
-template <int W, int R, int T>
-static gpu_status launch_reflections(cuda_device *d, const reflect_job *job)
+template <void (*KERNEL)(const reflect_job), int R, int T>
+static gpu_status launch_reflecting(cuda_device *d, const reflect_job *job)
 {
     static int prepared;
     unsigned blocks = 2; /* at least: one alone would be no cluster */
     while ((int64_t)blocks * T * R < job->m)
         blocks *= 2;
-    TRY(set_once(d, (const void *)reflect_columns<W, R, T>,
+    TRY(set_once(d, (const void *)KERNEL,
                  cudaFuncAttributeNonPortableClusterSizeAllowed, 1, &prepared));
-    return launch_behind(d, reflect_columns<W, R, T>, dim3(blocks), T, 0,
-                         (int)blocks, *job);
+    return launch_behind(d, KERNEL, dim3(blocks), T, 0, (int)blocks, *job);
+}
+
+template <int W, int R, int T>
+static gpu_status launch_reflections(cuda_device *d, const reflect_job *job)
+{
+    return launch_reflecting<reflect_columns<W, R, T>, R, T>(d, job);
 }
 
 /* W = width, 16 or 32; of more than 16384 rows 16. */

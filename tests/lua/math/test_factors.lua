@@ -366,34 +366,67 @@ local function lu_by_kernel(kernel, m, n, dtype)
     lu_.assertEquals(abs(U(n // 2, n // 2)), 0)
 end
 
+local function chol_by_kernel(kernel, n, dtype)
+    local S = random(n, n, dtype, n)
+    S = S * S.H + n * one(n, dtype)
+    S = (S + S.H) / 2
+    local L = chol(S, {kernel = kernel}).L
+    small(L * L.H - S, S, n, ("%s %s %d"):format(kernel, dtype, n))
+    same(triu(L, 1), zeros(n, n, {dtype = dtype}))
+    if dtype == "c64" then same(imag(diag(L)), zeros(n)) end
+    same(chol(S, {kernel = kernel}).L, L)
+    S[{n - 3, n - 3}] = -1
+    raises(function() chol(S, {kernel = kernel}) end, "order " .. n - 3)
+end
+
+local function qr_by_kernel(kernel, m, n, dtype)
+    local A = random(m, n, dtype, n)
+    local what = ("%s %s %dx%d"):format(kernel, dtype, m, n)
+    local least = math.min(m, n)
+    -- the factors are LAPACK's, whose signs and real diagonal these have
+    local B = A + 3 * math.sqrt(m + n) * eye(m, n, {dtype = dtype})
+    local R = qr(B, {kernel = kernel}).R
+    small(R - qr(B:to "cpu").R:to(R.device), B, least, what)
+    A[{{}, 3}] = 0 -- no reflection
+    A[{{}, n // 2}] = A[{{}, 1}]
+    local F = qr(A, {kernel = kernel})
+    small(F.Q * F.R - A, A, n, what)
+    small(F.Q.H * F.Q - one(F.Q.cols, dtype), F.Q, n, what)
+    same(qr(A, {kernel = kernel}).R, F.R)
+    -- Q is made, and is what vectors are multiplied by, by one convention
+    small(qr(A, {kernel = kernel, full = true}).Q[{{}, {1, least}}] - F.Q, F.Q,
+        n, what)
+end
+
 -- Those of a device; a CPU has none.
 function TestFactors:test_kernels()
     for _, k in ipairs(kernel_list()) do
         for _, n in ipairs{64, 65, 100, 129, 500, 1100} do
-            if k.operation == "lu" and k.available then
-                for _, dtype in ipairs{"f32", "c64"} do
-                    if k[dtype] then lu_by_kernel(k.name, n, n, dtype) end
+            for _, dtype in ipairs(k.available and {"f32", "c64"} or {}) do
+                if not k[dtype] then
+                    -- another's
+                elseif k.operation == "lu" then
+                    lu_by_kernel(k.name, n, n, dtype)
+                elseif k.operation == "chol" then
+                    chol_by_kernel(k.name, n, dtype)
+                elseif k.operation == "qr" then
+                    qr_by_kernel(k.name, n, n, dtype)
+                    qr_by_kernel(k.name, n + 77, n, dtype)
+                    qr_by_kernel(k.name, n, n + 77, dtype)
                 end
-            elseif k.operation == "chol" and k.available then
-                local S = random(n, n, "f32", n)
-                S = S * S.H + n * one(n, "f32")
-                S = (S + S.H) / 2
-                local L = chol(S, {kernel = k.name}).L
-                small(L * L.H - S, S, n, k.name .. " " .. n)
-                same(triu(L, 1), zeros(n, n))
-                S[{n - 3, n - 3}] = -1
-                raises(function() chol(S, {kernel = k.name}) end,
-                    "order " .. n - 3)
-            elseif k.operation == "qr" and k.available then
-                for _, shape in ipairs{{n, n}, {n + 77, n}, {n, n + 77}} do
-                    local A = random(shape[1], shape[2], "f32", n)
-                    A[{{}, 3}] = 0 -- no reflection
-                    A[{{}, n // 2}] = A[{{}, 1}]
-                    local F = qr(A, {kernel = k.name})
-                    local what = k.name .. " " .. shape[1] .. "x" .. shape[2]
-                    small(F.Q * F.R - A, A, n, what)
-                    small(F.Q.T * F.Q - one(F.Q.cols, "f32"), F.Q, n, what)
-                    same(qr(A, {kernel = k.name}).R, F.R)
+            end
+        end
+    end
+    -- a last block of columns of every width
+    for _, k in ipairs(kernel_list()) do
+        for n = 288, 800, 32 do
+            for _, dtype in ipairs(k.available and {"f32", "c64"} or {}) do
+                if k.name ~= "split16" or not k[dtype] then
+                    -- a library's
+                elseif k.operation == "chol" then
+                    chol_by_kernel(k.name, n, dtype)
+                elseif k.operation == "qr" then
+                    qr_by_kernel(k.name, n + 160, n, dtype)
                 end
             end
         end
