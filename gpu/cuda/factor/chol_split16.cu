@@ -22,24 +22,10 @@ static int panel_width(int n)
     return n > 24576 ? 2048 : n > 12288 ? 1024 : 512;
 }
 
-gpu_status gpu_cuda_take_notes(cuda_device *d, int side, cholesky_notes *notes)
+/* Of c64, whose panels are doubled. */
+static int complex_width(int n)
 {
-    int none = INT_MAX;
-    size_t inverses = (size_t)side * STEP * sizeof(float);
-    notes->first = 0;
-    notes->bytes = inverses + sizeof *notes->minor;
-    TRY(gpu_cuda_take_room(d, notes->bytes, (void **)&notes->inverses));
-    notes->minor = (int *)((char *)notes->inverses + inverses);
-    gpu_status status =
-        gpu_cuda_upload(d, notes->minor, &none, sizeof *notes->minor);
-    if (status != GPU_OK)
-        gpu_cuda_free(d, notes->inverses, notes->bytes);
-    return status;
-}
-
-void gpu_cuda_end_notes(cuda_device *d, cholesky_notes *notes)
-{
-    gpu_cuda_free(d, notes->inverses, notes->bytes);
+    return n > 8192 ? 512 : 256;
 }
 
 /* --- blocks of columns ---------------------------------------------------- */
@@ -49,87 +35,142 @@ static float *element(const padded *p, int i, int j)
     return p->data + i * p->ld + j;
 }
 
-gpu_status gpu_cuda_factor_square(cuda_device *d, const padded *p, int j,
-                                  int nb, const cholesky_notes *notes)
+gpu_status gpu_cuda_factor_square(cuda_device *d, const cholesky *c,
+                                  const padded *p, int j, int nb, int first)
 {
     int64_t ld = p->ld;
     int end = j + nb;
     for (int s = j; s < end; s += MOST_DEFINITE) {
         int k = (int)smaller(MOST_DEFINITE, end - s), next = s + k;
-        float *block = element(p, s, s), *below = element(p, next, s);
-        float *inverses = notes->inverses + (int64_t)s * STEP;
-        TRY(factor_definite_block(d, block, ld, k, inverses, notes->first + s,
-                                  notes->minor));
-        TRY(solve_below_block(d, block, ld, k, inverses, below, end - next));
-        TRY(update_square_behind(d, below, element(p, next, next), ld,
-                                 end - next, k));
+        float *block = element(p, s, s);
+        float *inverses = c->inverses + (int64_t)s * STEP;
+        gpu_view below =
+            gpu_cuda_rows_view(element(p, next, s), end - next, k, ld);
+        TRY(factor_definite_block(d, block, ld, k, inverses, first + s,
+                                  c->minor));
+        TRY(solve_below_block(d, block, ld, k, inverses, &below));
+        TRY(update_square_behind(d, (float *)below.data, element(p, next, next),
+                                 ld, end - next, k));
     }
     return GPU_OK;
 }
 
 /* By halves. */
-gpu_status gpu_cuda_solve_rows(cuda_device *d, const padded *p, int i, int j,
-                               int nb, const cholesky_notes *notes)
+gpu_status gpu_cuda_solve_rows(cuda_device *d, const cholesky *c,
+                               const padded *p, int j, int nb,
+                               const gpu_view *x)
 {
-    int m = p->side - i;
     if (nb <= MOST_DEFINITE)
         return solve_below_block(d, element(p, j, j), p->ld, nb,
-                                 notes->inverses + (int64_t)j * STEP,
-                                 element(p, i, j), m);
+                                 c->inverses + (int64_t)j * STEP, x);
     int half = (int)ceil_div(nb / 2, MOST_DEFINITE) * MOST_DEFINITE;
-    TRY(gpu_cuda_solve_rows(d, p, i, j, half, notes));
-    TRY(gpu_cuda_subtract(d, element(p, i, j + half), element(p, i, j),
-                          element(p, j + half, j), p->ld, m, nb - half, half,
-                          1));
-    return gpu_cuda_solve_rows(d, p, i, j + half, nb - half, notes);
+    gpu_view done = *x, rest = *x;
+    gpu_view L =
+        gpu_cuda_rows_view(element(p, j + half, j), nb - half, half, p->ld);
+    done.cols = half;
+    rest.cols = nb - half;
+    rest.data = (float *)x->data + half;
+    swap_axes(&L);
+    TRY(gpu_cuda_solve_rows(d, c, p, j, half, &done));
+    TRY(gpu_cuda_subtract_views(d, &rest, &done, &L));
+    return gpu_cuda_solve_rows(d, c, p, j + half, nb - half, &rest);
+}
+
+/* The square of nb on the diagonal from row j on becomes L. */
+static gpu_status factor_square(cuda_device *d, const cholesky *c, int j,
+                                int nb)
+{
+    return c->p->parts == 2 ? gpu_cuda_factor_doubled_square(d, c, j, nb)
+                            : gpu_cuda_factor_square(d, c, c->p, j, nb, 0);
+}
+
+/* So do the rows below it. */
+static gpu_status solve_below_square(cuda_device *d, const cholesky *c, int j,
+                                     int nb)
+{
+    const padded *p = c->p;
+    if (p->parts == 2)
+        return gpu_cuda_solve_doubled_rows(d, c, j, nb);
+    gpu_view x =
+        gpu_cuda_rows_view(element(p, j + nb, j), p->side - j - nb, nb, p->ld);
+    return gpu_cuda_solve_rows(d, c, p, j, nb, &x);
 }
 
 /* Takes the columns [j, j + nb) from rows i to `end`, as far as they are in the
  * lower triangle behind these columns. */
-static gpu_status update_rows(cuda_device *d, const padded *p, int i, int end,
+static gpu_status update_rows(cuda_device *d, const cholesky *c, int i, int end,
                               int j, int nb)
 {
+    const padded *p = c->p;
     int first = j + nb;
     int64_t m = end - i, n = end - first;
-    gpu_view c = gpu_cuda_rows_view(element(p, i, first), m, n, p->ld);
+    if (p->parts == 2)
+        return gpu_cuda_update_by_doubled(d, c, i, end, j, nb);
+    gpu_view to = gpu_cuda_rows_view(element(p, i, first), m, n, p->ld);
     gpu_view a = gpu_cuda_rows_view(element(p, i, j), m, nb, p->ld);
     gpu_view b = gpu_cuda_rows_view(element(p, first, j), n, nb, p->ld);
-    return gpu_cuda_subtract_lower(d, &c, &a, &b);
+    return gpu_cuda_subtract_lower(d, &to, &a, &b);
 }
 
 /* What is behind the columns [j, j + nb), which are done, is updated; its first
  * square, of `next`, is factored beside it. */
-static gpu_status go_on(cuda_device *d, cuda_side *side, const padded *p, int j,
-                        int nb, int next, const cholesky_notes *notes)
+static gpu_status go_on(cuda_device *d, cuda_side *side, const cholesky *c,
+                        int j, int nb, int next)
 {
     int first = j + nb, behind = first + next, all = d->sms;
-    TRY(update_rows(d, p, first, behind, j, nb));
-    if (side == NULL || behind >= p->side) {
-        TRY(gpu_cuda_factor_square(d, p, first, next, notes));
-        return update_rows(d, p, behind, p->side, j, nb);
+    TRY(update_rows(d, c, first, behind, j, nb));
+    if (side == NULL || behind >= c->p->side) {
+        TRY(factor_square(d, c, first, next));
+        return update_rows(d, c, behind, c->p->side, j, nb);
     }
     TRY(gpu_cuda_begin_side(d, side));
-    TRY(gpu_cuda_factor_square(side->device, p, first, next, notes));
+    TRY(factor_square(side->device, c, first, next));
     d->sms -= SQUARE_SMS; /* kernels of split16 fill what a device has */
-    gpu_status status = update_rows(d, p, behind, p->side, j, nb);
+    gpu_status status = update_rows(d, c, behind, c->p->side, j, nb);
     d->sms = all;
     TRY(status);
     return gpu_cuda_join_side(d, side);
 }
 
 static gpu_status factor_blocks(cuda_device *d, cuda_side *side,
-                                const padded *p, const cholesky_notes *notes)
+                                const cholesky *c)
 {
-    int width = panel_width(p->n);
-    TRY(gpu_cuda_factor_square(d, p, 0, (int)smaller(width, p->side), notes));
-    for (int j = 0; j + width < p->side; j += width) {
-        int next = (int)smaller(width, p->side - j - width);
+    int width = c->width;
+    TRY(factor_square(d, c, 0, (int)smaller(width, c->p->side)));
+    for (int j = 0; j + width < c->p->side; j += width) {
+        int next = (int)smaller(width, c->p->side - j - width);
         if (*gpu_cuda_host->interrupted)
             return FAIL(GPU_INTERRUPTED, "interrupted");
-        TRY(gpu_cuda_solve_rows(d, p, j + width, j, width, notes));
-        TRY(go_on(d, side, p, j, width, next, notes));
+        TRY(solve_below_square(d, c, j, width));
+        TRY(go_on(d, side, c, j, width, next));
     }
     return GPU_OK;
+}
+
+/* --- the memory ----------------------------------------------------------- */
+
+/* Of p's columns, which doubled ones are two of; and of two panels of these. */
+static gpu_status begin_cholesky(cuda_device *d, const padded *p, cholesky *c)
+{
+    int none = INT_MAX, parts = p->parts;
+    *c = {p, parts == 2 ? complex_width(p->n) : panel_width(p->n)};
+    size_t inverses = (size_t)(parts * p->side) * STEP;
+    size_t panel =
+        parts == 2 ? (size_t)(2 * p->side) * (size_t)(2 * c->width) : 0;
+    c->bytes = (inverses + 2 * panel) * sizeof(float) + sizeof *c->minor;
+    TRY(gpu_cuda_take_room(d, c->bytes, (void **)&c->inverses));
+    c->doubled[0] = c->inverses + inverses;
+    c->doubled[1] = c->doubled[0] + panel;
+    c->minor = (int *)(c->doubled[1] + panel);
+    gpu_status status = gpu_cuda_upload(d, c->minor, &none, sizeof *c->minor);
+    if (status != GPU_OK)
+        gpu_cuda_free(d, c->inverses, c->bytes);
+    return status;
+}
+
+static void end_cholesky(cuda_device *d, cholesky *c)
+{
+    gpu_cuda_free(d, c->inverses, c->bytes);
 }
 
 /* --- the whole ------------------------------------------------------------ */
@@ -141,25 +182,19 @@ bool gpu_cuda_can_own_cholesky(const cuda_device *d, const gpu_view *a)
            a->rows < INT_MAX / 4;
 }
 
-static gpu_status factor_real(cuda_device *d, const padded *p,
-                              const cholesky_notes *notes)
-{
-    cuda_side *side = NULL;
-    TRY(gpu_cuda_find_side(d, &side));
-    gpu_status status = factor_blocks(d, side, p, notes);
-    gpu_cuda_rest_side(d, side);
-    return status;
-}
-
 /* What is not positive becomes NaN, and so does what follows: so the first
  * number that was noted is the minor's. */
-static gpu_status factor_padded(cuda_device *d, gpu_factoring *f, padded *p,
-                                cholesky_notes *notes)
+static gpu_status factor_padded(cuda_device *d, gpu_factoring *f,
+                                const cholesky *c)
 {
+    const padded *p = c->p;
     int found = INT_MAX, is_fine = 0;
-    TRY(p->parts == 2 ? gpu_cuda_factor_complex(d, p, notes)
-                      : factor_real(d, p, notes));
-    TRY(gpu_cuda_download(d, &found, notes->minor, sizeof found));
+    cuda_side *side = NULL;
+    TRY(gpu_cuda_find_side(d, &side));
+    gpu_status status = factor_blocks(d, side, c);
+    gpu_cuda_rest_side(d, side);
+    TRY(status);
+    TRY(gpu_cuda_download(d, &found, c->minor, sizeof found));
     f->trouble = found / p->parts < p->n ? found / p->parts + 1 : 0;
     if (f->trouble > 0)
         return GPU_OK;
@@ -173,7 +208,7 @@ static gpu_status factor_chol(void *device, gpu_factoring *f)
 {
     ENTER(d, device);
     padded p;
-    cholesky_notes notes;
+    cholesky c;
     if (!gpu_cuda_can_own_cholesky(d, &f->a))
         return FAIL(GPU_ARGUMENT,
                     "chol: kernel split16 cannot do %lldx%lld: it takes sides "
@@ -181,10 +216,10 @@ static gpu_status factor_chol(void *device, gpu_factoring *f)
                     (long long)f->a.rows, (long long)f->a.cols);
     gpu_status status = gpu_cuda_pad(d, &f->a, 1, PADDED_LOWER, &p);
     if (status == GPU_OK) {
-        status = gpu_cuda_take_notes(d, p.parts * p.side, &notes);
+        status = begin_cholesky(d, &p, &c);
         if (status == GPU_OK) {
-            status = factor_padded(d, f, &p, &notes);
-            gpu_cuda_end_notes(d, &notes);
+            status = factor_padded(d, f, &c);
+            end_cholesky(d, &c);
         }
         gpu_cuda_end_padded(d, &p);
     }

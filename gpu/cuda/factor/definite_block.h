@@ -251,12 +251,12 @@ __device__ __forceinline__ void add_below(float (&sum)[4][4],
 }
 #endif
 
-/* x: m rows of n columns, becomes x L^-T. L and its inverses: see above. A warp
- * has 16 rows, a thread 4 x 4 of them and 32 columns. */
+/* x: m rows of n columns, ldx apart, becomes x L^-T. L and its inverses: see
+ * above. A warp has 16 rows, a thread 4 x 4 of them and 32 columns. */
 template <int WARPS>
 __global__ void __launch_bounds__(WARPS * 32)
     solve_below(const float *L, int64_t ld, int n, const float *inverses,
-                float *x, int m)
+                float *x, int64_t ldx, int m)
 {
 #ifdef HAS_CLUSTERS
     extern __shared__ float4 below_shared[];
@@ -281,7 +281,7 @@ __global__ void __launch_bounds__(WARPS * 32)
             for (int e = lane; e < BELOW_ROWS * 8; e += 32) {
                 int i = e / 8, c = k + e % 8 * 4, row = first + i;
                 copy_async<16>(shared_address(&y[i][c]),
-                               x + (row < m ? row : 0) * ld + c,
+                               x + (row < m ? row : 0) * ldx + c,
                                row < m ? 16 : 0);
             }
         }
@@ -316,7 +316,7 @@ __global__ void __launch_bounds__(WARPS * 32)
     }
     for (int r = 0; r < BELOW_ROWS; r++)
         if (first + r < m && lane * 4 < n)
-            *(float4 *)(x + (first + r) * ld + lane * 4) =
+            *(float4 *)(x + (first + r) * ldx + lane * 4) =
                 *(const float4 *)&y[r][lane * 4];
 #endif
 }
@@ -421,27 +421,29 @@ static gpu_status factor_definite_block(cuda_device *d, float *a, int64_t ld,
 
 template <int WARPS>
 static gpu_status launch_below(cuda_device *d, const float *L, int64_t ld,
-                               int n, const float *inverses, float *x, int m)
+                               int n, const float *inverses, const gpu_view *x)
 {
     static int prepared;
     TRY(set_once(d, (const void *)solve_below<WARPS>,
                  cudaFuncAttributeMaxDynamicSharedMemorySize,
                  (int)below_bytes(MOST_DEFINITE, WARPS), &prepared));
-    return launch_behind(
-        d, solve_below<WARPS>, dim3((unsigned)ceil_div(m, BELOW_ROWS * WARPS)),
-        WARPS * 32, below_bytes(n, WARPS), 1, L, ld, n, inverses, x, m);
+    return launch_behind(d, solve_below<WARPS>,
+                         dim3((unsigned)ceil_div(x->rows, BELOW_ROWS * WARPS)),
+                         WARPS * 32, below_bytes(n, WARPS), 1, L, ld, n,
+                         inverses, (float *)x->data, x->row_stride,
+                         (int)x->rows);
 }
 
 /* Few rows go by smaller blocks of threads: they share less. */
 static gpu_status solve_below_block(cuda_device *d, const float *L, int64_t ld,
-                                    int n, const float *inverses, float *x,
-                                    int m)
+                                    int n, const float *inverses,
+                                    const gpu_view *x)
 {
-    if (m <= 0)
+    if (x->rows <= 0)
         return GPU_OK;
-    if (m <= (int64_t)d->sms * BELOW_ROWS * 2)
-        return launch_below<2>(d, L, ld, n, inverses, x, m);
-    return launch_below<4>(d, L, ld, n, inverses, x, m);
+    if (x->rows <= (int64_t)d->sms * BELOW_ROWS * 2)
+        return launch_below<2>(d, L, ld, n, inverses, x);
+    return launch_below<4>(d, L, ld, n, inverses, x);
 }
 
 #endif

@@ -1,38 +1,44 @@
-/* Blocks of rows of a Cholesky factorisation, of copies that lie row by row:
- * what those of f32 and c64 share. See chol_split16.cu. */
+/* Blocks of columns of a Cholesky factorisation: what f32's (chol_split16.cu)
+ * and c64's (chol_complex.cu) have of each other. */
 #ifndef GPU_CUDA_DEFINITE_ROWS_H
 #define GPU_CUDA_DEFINITE_ROWS_H
 
 #include "padded.h"
 
-/* On the diagonal of L, of what is well in range. */
+/* On L's diagonal, of what is well in range. */
 static const float LEAST_ROOT = 0x1p-50f;
 
-/* Memory of the device: inverses of blocks on the diagonal, see
- * factor_definite, 32 numbers a column; and the first minor that is not
- * positive, counted from 0 where p's first column is column `first`, or
- * INT_MAX.
- */
-typedef struct cholesky_notes {
-    float *inverses;
+typedef struct cholesky {
+    const padded *p; /* what becomes L */
+    int width;       /* of a panel of columns */
+    /* Memory of the device: inverses of blocks on the diagonal, see
+     * factor_definite, 32 numbers a column; of c64 the panels, in turns, in
+     * doubled form, their rows 2 width apart; and the first minor that is not
+     * positive, counted from 0, where columns may be doubled ones, or INT_MAX.
+     */
+    float *inverses, *doubled[2];
     int *minor;
-    int first;
     size_t bytes;
-} cholesky_notes;
+} cholesky;
 
-/* For `side` columns. */
-gpu_status gpu_cuda_take_notes(cuda_device *d, int side, cholesky_notes *notes);
-void gpu_cuda_end_notes(cuda_device *d, cholesky_notes *notes);
+/* The square of nb on the diagonal of p from its row j on becomes L. first: the
+ * number of p's first column. */
+gpu_status gpu_cuda_factor_square(cuda_device *d, const cholesky *c,
+                                  const padded *p, int j, int nb, int first);
+/* x becomes x L^-T, of that square. */
+gpu_status gpu_cuda_solve_rows(cuda_device *d, const cholesky *c,
+                               const padded *p, int j, int nb,
+                               const gpu_view *x);
 
-/* The square of nb on the diagonal from row j on becomes L. */
-gpu_status gpu_cuda_factor_square(cuda_device *d, const padded *p, int j,
-                                  int nb, const cholesky_notes *notes);
-/* Rows i to the last, of the columns [j, j + nb), become those of L. */
-gpu_status gpu_cuda_solve_rows(cuda_device *d, const padded *p, int i, int j,
-                               int nb, const cholesky_notes *notes);
-
-/* p, of two parts, becomes L. */
-gpu_status gpu_cuda_factor_complex(cuda_device *d, const padded *p,
-                                   cholesky_notes *notes);
+/* Of c64: the square on the diagonal of c's matrix from row j on becomes L. */
+gpu_status gpu_cuda_factor_doubled_square(cuda_device *d, const cholesky *c,
+                                          int j, int nb);
+/* The rows below that square do. */
+gpu_status gpu_cuda_solve_doubled_rows(cuda_device *d, const cholesky *c, int j,
+                                       int nb);
+/* Rows i to `end` behind the columns [j, j + nb) lose what these have in the
+ * lower triangle. */
+gpu_status gpu_cuda_update_by_doubled(cuda_device *d, const cholesky *c, int i,
+                                      int end, int j, int nb);
 
 #endif

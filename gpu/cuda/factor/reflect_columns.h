@@ -128,22 +128,16 @@ __device__ __forceinline__ void exchange_sums(reflect_memory<W, WARPS> &s,
     await_phase(&s.full[buffer], (unsigned)(j >> 1) & 1);
 }
 
-/* The first eight columns become the last. */
-template <int W, int R>
-__device__ __forceinline__ void rotate_eight(float (&x)[R][W])
+/* The first column becomes the last. */
+template <int W, int R> __device__ __forceinline__ void rotate(float (&x)[R][W])
 {
 #pragma unroll
     for (int r = 0; r < R; r++) {
-        float done[8];
+        float first = x[r][0];
 #pragma unroll
-        for (int c = 0; c < 8; c++)
-            done[c] = x[r][c];
-#pragma unroll
-        for (int c = 0; c < W - 8; c++)
-            x[r][c] = x[r][c + 8];
-#pragma unroll
-        for (int c = 0; c < 8; c++)
-            x[r][W - 8 + c] = done[c];
+        for (int c = 0; c < W - 1; c++)
+            x[r][c] = x[r][c + 1];
+        x[r][W - 1] = first;
     }
 }
 
@@ -179,90 +173,90 @@ __device__ __forceinline__ void clear_above(const reflect_job &job, int above,
         }
 }
 
-/* Columns 8 g to 8 g + 7, which are x's first. Of x's columns the first GROUPS
- * times eight are looked at: where some of these are done, their w is 0. */
+/* Column j, which is x's first; then the columns rotate by one, so that their
+ * code is there once for eight of them: what is executed but once waits for its
+ * instructions. Of the columns the first GROUPS times eight are looked at:
+ * where some of these are done, their w is 0. */
 template <int GROUPS, int W, int R, int WARPS>
-__device__ __forceinline__ void
-reflect_eight(float (&x)[R][W], reflect_memory<W, WARPS> &s,
-              const reflect_thread<R> &me, int g)
+__device__ __forceinline__ void reflect_one(float (&x)[R][W],
+                                            reflect_memory<W, WARPS> &s,
+                                            const reflect_thread<R> &me, int j)
 {
-    constexpr int PARTS = W / 4, SENDERS = MOST_CLUSTER * PARTS / 32;
-    static_assert(2 * SENDERS <= WARPS);
-    const int lane = me.lane, warp = me.warp, at = (8 * g + lane) % W;
+    const int lane = me.lane, warp = me.warp, buffer = j & 1;
+    float below[R], sum = 0; /* of column `lane` */
 #pragma unroll
-    for (int jj = 0; jj < 8; jj++) {
-        const int buffer = jj & 1, j = 8 * g + jj;
-        float below[R], sum = 0; /* of column `at` */
+    for (int r = 0; r < R; r++)
+        below[r] = me.row[r] > j ? x[r][0] : 0;
+#pragma unroll
+    for (int q = 0; q < GROUPS; q++) {
+        float p[8] = {};
 #pragma unroll
         for (int r = 0; r < R; r++)
-            below[r] = me.row[r] > j ? x[r][jj] : 0;
-#pragma unroll
-        for (int q = 0; q < GROUPS; q++) {
-            float p[8] = {};
-#pragma unroll
-            for (int r = 0; r < R; r++)
-#pragma unroll
-                for (int e = 0; e < 8; e++)
-                    if (8 * q + e >= jj)
-                        p[e] += below[r] * x[r][8 * q + e];
-            float of_eight = add_eight(p, lane);
-            if (lane / 8 == q)
-                sum = of_eight;
-        }
-        if (lane < 8 * GROUPS)
-            s.part[buffer][warp][at] = sum;
-        if (me.thread == 0)
-            expect_bytes(&s.full[buffer], (me.blocks + 1) * W * 4);
-        if (me.rank == 0 && me.thread == j)
-#pragma unroll
-            for (int q = 0; q < PARTS; q++)
-                *(float4 *)&s.own_row[buffer][(8 * g + 4 * q) % W] =
-                    make_float4(x[0][4 * q], x[0][4 * q + 1], x[0][4 * q + 2],
-                                x[0][4 * q + 3]);
-        exchange_sums<W>(s, me, buffer, j);
-        const int k = lane % W;
-        float some[4] = {};
-#pragma unroll
-        for (int b = 0; b < MOST_CLUSTER; b++)
-            some[b % 4] += s.received[buffer][b][k];
-        float dot = (some[0] + some[1]) + (some[2] + some[3]);
-        float on = s.row[buffer][k];
-        reflection h =
-            find_reflection(__shfl_sync(~0u, on, j), __shfl_sync(~0u, dot, j));
-        if (me.thread == 0)
-            s.tau[j] = h.tau;
-        if (lane < W)
-            s.w[warp][k] = k > j ? h.tau * (on + dot * h.scale) : 0;
-        __syncwarp(); /* w is there */
-        float v[R];
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            v[r] = me.row[r] == j ? 1 : below[r] * h.scale;
-            if (me.row[r] >= j)
-                x[r][jj] = me.row[r] == j ? h.beta : v[r];
-        }
-#pragma unroll
-        for (int q = 0; q < GROUPS; q++) {
-            if (8 * q + 7 <= jj)
-                continue;
-            const float4 *w4 =
-                (const float4 *)&s.w[warp][8 * ((g + q) % (W / 8))];
-            float4 a = w4[0], b = w4[1];
-            float w[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
 #pragma unroll
             for (int e = 0; e < 8; e++)
-                if (8 * q + e > jj)
-#pragma unroll
-                    for (int r = 0; r < R; r++)
-                        x[r][8 * q + e] -= v[r] * w[e];
-        }
+                p[e] += below[r] * x[r][8 * q + e];
+        float of_eight = add_eight(p, lane);
+        if (lane / 8 == q)
+            sum = of_eight;
     }
-    rotate_eight(x);
+    if (lane < 8 * GROUPS)
+        s.part[buffer][warp][lane] = sum;
+    if (me.thread == 0)
+        expect_bytes(&s.full[buffer], (me.blocks + 1) * W * 4);
+    if (me.rank == 0 && me.thread == j)
+        store_row(s.own_row[buffer], x[0]);
+    exchange_sums<W>(s, me, buffer, j);
+    const int k = lane % W;
+    float some[4] = {};
+#pragma unroll
+    for (int b = 0; b < MOST_CLUSTER; b++)
+        some[b % 4] += s.received[buffer][b][k];
+    float dot = (some[0] + some[1]) + (some[2] + some[3]);
+    float on = s.row[buffer][k];
+    reflection h =
+        find_reflection(__shfl_sync(~0u, on, 0), __shfl_sync(~0u, dot, 0));
+    if (me.thread == 0)
+        s.tau[j] = h.tau;
+    if (lane < W)
+        s.w[warp][k] = k > 0 && k < W - j ? h.tau * (on + dot * h.scale) : 0;
+    __syncwarp(); /* w is there */
+    float v[R];
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        v[r] = me.row[r] == j ? 1 : below[r] * h.scale;
+        if (me.row[r] >= j)
+            x[r][0] = me.row[r] == j ? h.beta : v[r];
+    }
+#pragma unroll
+    for (int e = 0; e < 8 * GROUPS; e += 4) {
+        float4 w4 = *(const float4 *)&s.w[warp][e];
+        float w[4] = {w4.x, w4.y, w4.z, w4.w};
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+#pragma unroll
+            for (int r = 0; r < R; r++)
+                x[r][e + c] -= v[r] * w[c];
+    }
+    rotate(x);
+}
+
+/* Columns from the first that GROUPS times eight are left with. */
+template <int GROUPS, int W, int R, int WARPS>
+__device__ __forceinline__ void reflect_rest(float (&x)[R][W],
+                                             reflect_memory<W, WARPS> &s,
+                                             const reflect_thread<R> &me)
+{
+    static_assert(2 * MOST_CLUSTER * (W / 4) / 32 <= WARPS); /* who send */
+    if constexpr (GROUPS > 0) {
+#pragma unroll 1
+        for (int j = W - 8 * GROUPS; j < W - 8 * GROUPS + 8; j++)
+            reflect_one<GROUPS>(x, s, me, j);
+        reflect_rest<GROUPS - 1>(x, s, me);
+    }
 }
 #endif
 
-/* After eight columns they rotate, so that their code is there once for each
- * half of them. R rows a thread, T threads a block. */
+/* R rows a thread, T threads a block. */
 template <int W, int R, int T>
 __global__ void __launch_bounds__(T, 1)
     reflect_columns(const __grid_constant__ reflect_job job)
@@ -290,13 +284,7 @@ __global__ void __launch_bounds__(T, 1)
         }
     }
     prepare_memory(s, thread, T);
-    constexpr int ALL = W / 8, HALF = W / 16;
-#pragma unroll 1
-    for (int g = 0; g < HALF; g++)
-        reflect_eight<ALL>(x, s, me, g);
-#pragma unroll 1
-    for (int g = HALF; g < ALL; g++)
-        reflect_eight<HALF>(x, s, me, g);
+    reflect_rest<W / 8>(x, s, me);
     __syncthreads(); /* tau is there */
     if (me.rank == 0 && thread < W)
         job.tau[thread] = s.tau[thread];

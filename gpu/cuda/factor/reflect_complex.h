@@ -35,125 +35,103 @@ find_complex_reflection(float2 alpha, float squares)
             {off * by, -alpha.y * by}};
 }
 
-/* As reflect_eight. */
+/* As reflect_one. */
 template <int GROUPS, int R, int WARPS>
 __device__ __forceinline__ void
-reflect_complex_eight(float (&re)[R][COMPLEX_COLUMNS],
-                      float (&im)[R][COMPLEX_COLUMNS],
-                      reflect_memory<2 * COMPLEX_COLUMNS, WARPS> &s,
-                      const reflect_thread<R> &me, int g)
+reflect_complex_one(float (&re)[R][COMPLEX_COLUMNS],
+                    float (&im)[R][COMPLEX_COLUMNS],
+                    reflect_memory<2 * COMPLEX_COLUMNS, WARPS> &s,
+                    const reflect_thread<R> &me, int j)
 {
-    constexpr int N = COMPLEX_COLUMNS, W = 2 * N, PARTS = W / 4;
-    constexpr int SENDERS = MOST_CLUSTER * PARTS / 32;
-    static_assert(2 * SENDERS <= WARPS && W == 32); /* a lane has a number */
-    const int lane = me.lane, warp = me.warp, at = (8 * g + lane) % N;
+    constexpr int N = COMPLEX_COLUMNS, W = 2 * N;
+    static_assert(W == 32); /* a lane has a number */
+    const int lane = me.lane, warp = me.warp, buffer = j & 1;
+    float2 below[R], sum = {0, 0}; /* of column `lane` */
 #pragma unroll
-    for (int jj = 0; jj < 8; jj++) {
-        const int buffer = jj & 1, j = 8 * g + jj;
-        float2 below[R], sum = {0, 0}; /* of column `at` */
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            bool is_below = me.row[r] > j;
-            below[r] =
-                make_float2(is_below ? re[r][jj] : 0, is_below ? im[r][jj] : 0);
-        }
-#pragma unroll
-        for (int q = 0; q < GROUPS; q++) {
-            float p[8] = {}, o[8] = {};
-#pragma unroll
-            for (int r = 0; r < R; r++)
-#pragma unroll
-                for (int e = 0; e < 8; e++)
-                    if (8 * q + e >= jj) {
-                        float x = re[r][8 * q + e], y = im[r][8 * q + e];
-                        p[e] = p[e] + below[r].x * x + below[r].y * y;
-                        o[e] = o[e] + below[r].x * y - below[r].y * x;
-                    }
-            float2 of_eight = {add_eight(p, lane), add_eight(o, lane)};
-            if (lane / 8 == q)
-                sum = of_eight;
-        }
-        if (lane < 8 * GROUPS) {
-            s.part[buffer][warp][at] = sum.x;
-            s.part[buffer][warp][N + at] = sum.y;
-        }
-        if (me.thread == 0)
-            expect_bytes(&s.full[buffer], (me.blocks + 1) * W * 4);
-        if (me.rank == 0 && me.thread == j)
-#pragma unroll
-            for (int q = 0; q < N / 4; q++) {
-                float *to = &s.own_row[buffer][(8 * g + 4 * q) % N];
-                *(float4 *)to = make_float4(re[0][4 * q], re[0][4 * q + 1],
-                                            re[0][4 * q + 2], re[0][4 * q + 3]);
-                *(float4 *)(to + N) =
-                    make_float4(im[0][4 * q], im[0][4 * q + 1],
-                                im[0][4 * q + 2], im[0][4 * q + 3]);
-            }
-        exchange_sums<W>(s, me, buffer, j);
-        float some[4] = {};
-#pragma unroll
-        for (int b = 0; b < MOST_CLUSTER; b++)
-            some[b % 4] += s.received[buffer][b][lane];
-        const int k = lane % N, is_im = lane >= N;
-        float dot = (some[0] + some[1]) + (some[2] + some[3]);
-        float on = s.row[buffer][lane];
-        float2 alpha = {__shfl_sync(~0u, on, j), __shfl_sync(~0u, on, N + j)};
-        complex_reflection h =
-            find_complex_reflection(alpha, __shfl_sync(~0u, dot, j));
-        if (me.thread == 0) {
-            s.tau[2 * j] = h.tau.x;
-            s.tau[2 * j + 1] = h.tau.y;
-        }
-        /* w is tau's conjugate times (on + scale's conjugate times dot) */
-        float other_dot = __shfl_xor_sync(~0u, dot, N);
-        float other_on = __shfl_xor_sync(~0u, on, N);
-        float2 d =
-            is_im ? make_float2(other_dot, dot) : make_float2(dot, other_dot);
-        float2 t =
-            is_im ? make_float2(other_on, on) : make_float2(on, other_on);
-        t.x = t.x + h.scale.x * d.x + h.scale.y * d.y;
-        t.y = t.y + h.scale.x * d.y - h.scale.y * d.x;
-        float w = is_im ? h.tau.x * t.y - h.tau.y * t.x
-                        : h.tau.x * t.x + h.tau.y * t.y;
-        s.w[warp][lane] = k > j ? w : 0;
-        __syncwarp(); /* w is there */
-        float2 v[R];
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            bool is_on = me.row[r] == j;
-            v[r].x = below[r].x * h.scale.x - below[r].y * h.scale.y;
-            v[r].y = below[r].x * h.scale.y + below[r].y * h.scale.x;
-            if (me.row[r] >= j) {
-                re[r][jj] = is_on ? h.beta.x : v[r].x;
-                im[r][jj] = is_on ? h.beta.y : v[r].y;
-            }
-            if (is_on)
-                v[r] = make_float2(1, 0);
-        }
-#pragma unroll
-        for (int q = 0; q < GROUPS; q++) {
-            if (8 * q + 7 <= jj)
-                continue;
-            const float *from = &s.w[warp][8 * ((g + q) % (N / 8))];
-            float x[8], y[8];
-#pragma unroll
-            for (int e = 0; e < 8; e += 4) {
-                *(float4 *)(x + e) = *(const float4 *)(from + e);
-                *(float4 *)(y + e) = *(const float4 *)(from + N + e);
-            }
-#pragma unroll
-            for (int e = 0; e < 8; e++)
-                if (8 * q + e > jj)
-#pragma unroll
-                    for (int r = 0; r < R; r++) {
-                        float &a = re[r][8 * q + e], &b = im[r][8 * q + e];
-                        a = a - v[r].x * x[e] + v[r].y * y[e];
-                        b = b - v[r].x * y[e] - v[r].y * x[e];
-                    }
-        }
+    for (int r = 0; r < R; r++) {
+        bool is_below = me.row[r] > j;
+        below[r] =
+            make_float2(is_below ? re[r][0] : 0, is_below ? im[r][0] : 0);
     }
-    rotate_eight(re);
-    rotate_eight(im);
+#pragma unroll
+    for (int q = 0; q < 2 * GROUPS; q++) { /* one part, then the other */
+        float p[8] = {};
+#pragma unroll
+        for (int r = 0; r < R; r++)
+#pragma unroll
+            for (int e = 0; e < 8; e++) {
+                float x = re[r][q / 2 * 8 + e], y = im[r][q / 2 * 8 + e];
+                p[e] = q % 2 ? p[e] + below[r].x * y - below[r].y * x
+                             : p[e] + below[r].x * x + below[r].y * y;
+            }
+        float of_eight = add_eight(p, lane);
+        if (lane / 8 == q / 2)
+            (q % 2 ? sum.y : sum.x) = of_eight;
+    }
+    if (lane < 8 * GROUPS) {
+        s.part[buffer][warp][lane] = sum.x;
+        s.part[buffer][warp][N + lane] = sum.y;
+    }
+    if (me.thread == 0)
+        expect_bytes(&s.full[buffer], (me.blocks + 1) * W * 4);
+    if (me.rank == 0 && me.thread == j) {
+        store_row(s.own_row[buffer], re[0]);
+        store_row(s.own_row[buffer] + N, im[0]);
+    }
+    exchange_sums<W>(s, me, buffer, j);
+    float some[4] = {};
+#pragma unroll
+    for (int b = 0; b < MOST_CLUSTER; b++)
+        some[b % 4] += s.received[buffer][b][lane];
+    const int k = lane % N, is_im = lane >= N;
+    float dot = (some[0] + some[1]) + (some[2] + some[3]);
+    float on = s.row[buffer][lane];
+    float2 alpha = {__shfl_sync(~0u, on, 0), __shfl_sync(~0u, on, N)};
+    complex_reflection h =
+        find_complex_reflection(alpha, __shfl_sync(~0u, dot, 0));
+    if (me.thread == 0) {
+        s.tau[2 * j] = h.tau.x;
+        s.tau[2 * j + 1] = h.tau.y;
+    }
+    /* w is tau's conjugate times (on + scale's conjugate times dot) */
+    float other_dot = __shfl_xor_sync(~0u, dot, N);
+    float other_on = __shfl_xor_sync(~0u, on, N);
+    float2 d =
+        is_im ? make_float2(other_dot, dot) : make_float2(dot, other_dot);
+    float2 t = is_im ? make_float2(other_on, on) : make_float2(on, other_on);
+    t.x = t.x + h.scale.x * d.x + h.scale.y * d.y;
+    t.y = t.y + h.scale.x * d.y - h.scale.y * d.x;
+    float w =
+        is_im ? h.tau.x * t.y - h.tau.y * t.x : h.tau.x * t.x + h.tau.y * t.y;
+    s.w[warp][lane] = k > 0 && k < N - j ? w : 0;
+    __syncwarp(); /* w is there */
+    float2 v[R];
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        bool is_on = me.row[r] == j, is_below = me.row[r] > j;
+        float x = re[r][0], y = im[r][0];
+        v[r] = make_float2(x * h.scale.x - y * h.scale.y,
+                           x * h.scale.y + y * h.scale.x);
+        re[r][0] = is_below ? v[r].x : is_on ? h.beta.x : x;
+        im[r][0] = is_below ? v[r].y : is_on ? h.beta.y : y;
+        v[r] = make_float2(is_below ? v[r].x : is_on, is_below ? v[r].y : 0);
+    }
+#pragma unroll
+    for (int e = 0; e < 8 * GROUPS; e += 4) {
+        float4 x4 = *(const float4 *)&s.w[warp][e];
+        float4 y4 = *(const float4 *)&s.w[warp][N + e];
+        float x[4] = {x4.x, x4.y, x4.z, x4.w}, y[4] = {y4.x, y4.y, y4.z, y4.w};
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                float &a = re[r][e + c], &b = im[r][e + c];
+                a = a - v[r].x * x[c] + v[r].y * y[c];
+                b = b - v[r].x * y[c] - v[r].y * x[c];
+            }
+    }
+    rotate(re);
+    rotate(im);
 }
 
 /* The two rows of N complex numbers that are doubled. */
@@ -161,16 +139,12 @@ __device__ __forceinline__ void
 store_doubled_rows(float *to, int64_t ld, const float (&re)[COMPLEX_COLUMNS],
                    const float (&im)[COMPLEX_COLUMNS])
 {
-    float first[2 * COMPLEX_COLUMNS], second[2 * COMPLEX_COLUMNS];
 #pragma unroll
-    for (int c = 0; c < COMPLEX_COLUMNS; c++) {
-        first[2 * c] = re[c];
-        first[2 * c + 1] = -im[c];
-        second[2 * c] = im[c];
-        second[2 * c + 1] = re[c];
+    for (int c = 0; c < COMPLEX_COLUMNS; c += 2) {
+        float4 *first = (float4 *)(to + 2 * c), *second = first + ld / 4;
+        *first = make_float4(re[c], -im[c], re[c + 1], -im[c + 1]);
+        *second = make_float4(im[c], re[c], im[c + 1], re[c + 1]);
     }
-    store_row(to, first);
-    store_row(to + ld, second);
 }
 #endif
 
@@ -204,8 +178,12 @@ __global__ void __launch_bounds__(T, 1)
         }
     }
     prepare_memory(s, thread, T);
-    reflect_complex_eight<2>(re, im, s, me, 0);
-    reflect_complex_eight<1>(re, im, s, me, 1);
+#pragma unroll 1
+    for (int j = 0; j < 8; j++)
+        reflect_complex_one<2>(re, im, s, me, j);
+#pragma unroll 1
+    for (int j = 8; j < N; j++)
+        reflect_complex_one<1>(re, im, s, me, j);
     __syncthreads(); /* tau is there */
     if (me.rank == 0 && thread < W)
         job.tau[thread] = s.tau[thread];

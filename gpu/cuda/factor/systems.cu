@@ -23,7 +23,6 @@ extern "C" {
 static const int64_t MOST_SMALL = 128;
 static const int64_t LEAST_OWN = 129, LEAST_OWN_TALL = 256,
                      LEAST_OWN_CHOLESKY = 5120;
-static const int64_t LEAST_OWN_QR = 2048;
 static const int64_t LEAST_OWN_COMPLEX = 1536, LEAST_COMPLEX_AHEAD = 6144;
 static const int64_t LEAST_REFINED = 3072;
 
@@ -49,9 +48,8 @@ static const gpu_kernel *choose_cholesky(const cuda_device *d,
 
 static const gpu_kernel *choose_qr(const cuda_device *d, const gpu_view *a)
 {
-    if (smaller(a->rows, a->cols) >= LEAST_OWN_QR && gpu_cuda_can_own_qr(d, a))
-        return &gpu_cuda_qr_split16;
-    return &gpu_cuda_qr_cusolver;
+    return gpu_cuda_can_own_qr(d, a) ? &gpu_cuda_qr_split16
+                                     : &gpu_cuda_qr_cusolver;
 }
 
 /* NULL: the CPU's. QR with pivoting is not among cuSOLVER's. */
