@@ -299,6 +299,8 @@ local function levels_of(s, low, high, count)
         local value = scale.low + tick.at * (scale.high - scale.low)
         if value > low and value < high then list[#list + 1] = value end
     end
+    -- round numbers may all lie outside
+    if #list == 0 and low < high then list[1] = low / 2 + high / 2 end
     return list
 end
 

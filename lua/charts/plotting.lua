@@ -120,12 +120,15 @@ local function limits_of(what, name, pair, is_log)
     return low, high
 end
 
+local function add_note(chart, text, ...)
+    chart.notes = chart.notes or {}
+    chart.notes[#chart.notes + 1] = format(text, ...)
+end
+
 -- How many elements are so, in words behind a number; adds a note.
 local function note(chart, count, one, many)
     if count == 0 then return end
-    chart.notes = chart.notes or {}
-    chart.notes[#chart.notes + 1] = format("%d %s", count,
-        count == 1 and one or many)
+    add_note(chart, "%d %s", count, count == 1 and one or many)
 end
 
 -- The strings of an option that is a list of them, one for each of so many.
@@ -457,9 +460,7 @@ local function draw(what, otherwise, ...)
     chart.x.labels = names_of(what, "names", o.names, named[1].y.rows,
         "places")
     if all > #named then
-        chart.notes = chart.notes or {}
-        chart.notes[#chart.notes + 1] = format("the first %d of %d columns",
-            #named, all)
+        add_note(chart, "the first %d of %d columns", #named, all)
     end
     dress(what, chart, o)
     set_range(what, chart, o)
@@ -729,6 +730,23 @@ local function even_ends(name, v, count)
     return first, last
 end
 
+-- Tells where there is no line to draw, as no level lies between two heights.
+local function note_flatness(chart, s)
+    local low, high = canvas.spread(s.values)
+    if low == high then
+        add_note(chart, "there is no line to draw: all heights are %s",
+            checks.figure("%.5g", low))
+        return
+    elseif type(s.levels) ~= "table" then
+        return
+    end
+    for _, level in ipairs(s.levels) do
+        if level >= low and level < high then return end
+    end
+    add_note(chart, "there is no line to draw: heights lie between %.5g and %.5g",
+        low, high)
+end
+
 row{
     name = "contour", method = true,
     takes = "A: matrix|table {levels, title, xlabel, ylabel, width, height, " ..
@@ -781,6 +799,7 @@ function plotting.contour(...)
     end
     s.levels = levels
     local chart = {series = {s}}
+    note_flatness(chart, s)
     dress("contour", chart, o)
     return chart_values.shown("contour", chart, o, function(whole)
         local values = {}

@@ -383,6 +383,21 @@ function TestKinds:test_levels()
     raises(function() contour(A, {levels = {"x"}}) end, 'level 1 is "x"')
 end
 
+-- Without a line the chart says so.
+function TestKinds:test_flat_heights()
+    local A = mat{{1, 2}, {3, 4}}
+    local flat = contour(ones(4, 5))
+    lu.assertEquals(flat.levels, {})
+    has(flat, "there is no line to draw: all heights are 1")
+    has(contour(zeros(2, 2), {levels = {0, 1}}), "all heights are 0")
+    has(contour(A, {levels = {7}}),
+        "there is no line to draw: heights lie between 1 and 4")
+    lacks(contour(A, {levels = {0, 2}}), "no line")
+    lacks(contour(A), "no line")
+    -- of one level, too, where the round numbers are the ends
+    lu.assertEquals(contour(A, {levels = 1}).levels, {2.5})
+end
+
 function TestKinds:test_grids()
     local a, b = plot(vec{1, 2}), hist(vec{1, 2})
     local chart = subplot({{a, b}, {imshow(eye(2))}}, {title = "all"})
