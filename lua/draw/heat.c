@@ -355,6 +355,7 @@ static int heat(lua_State *L)
     lumat_style style = lumat_picture_style(L, 2);
     lua_settop(L, 2);
     lumat_check_subject(L, 1, &s);
+    lumat_refuse_complex(L, 1, &s);
     if (lumat_wants_file(L, 2))
         return write_blocks(L, &s, "heat", GPU_BLOCK_MEAN, &style);
     lumat_frame_fit(&f, s.m, s.n, style.width - lumat_digits(s.m) - 2,
@@ -428,6 +429,8 @@ static int spy(lua_State *L)
     lumat_style style = lumat_picture_style(L, 2);
     lua_settop(L, 2);
     lumat_check_subject(L, 1, &s);
+    if (!s.sparse)
+        lumat_refuse_complex(L, 1, &s);
     if (lumat_wants_file(L, 2))
         return write_blocks(L, &s, "spy", GPU_BLOCK_LARGEST, &style);
     lumat_frame_fit(&f, s.m, s.n, style.width - lumat_digits(s.m) - 2 - BORDER,

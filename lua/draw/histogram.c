@@ -196,6 +196,7 @@ static int hist(lua_State *L)
     lumat_style style = lumat_picture_style(L, arg);
     lua_settop(L, arg);
     lumat_check_subject(L, 1, &s);
+    lumat_refuse_complex(L, 1, &s);
     look_at(L, &s, &h);
     int to_file = lumat_wants_file(L, arg);
     cut_bins(L, &h, arg, bins, to_file ? FILE_BARS : most_bars(&style));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "arguments.h"
+#include "complex_numbers.h"
 #include "parse.h"
 #include "draw.h"
 #include "picture.h"
@@ -432,6 +433,13 @@ void lumat_check_subject(lua_State *L, int arg, lumat_subject *out)
     }
     if (out->m == 0 || out->n == 0)
         lumat_raise_argument(L, arg, "has no elements");
+}
+
+void lumat_refuse_complex(lua_State *L, int arg, const lumat_subject *s)
+{
+    if (gpu_is_complex(s->sparse ? &s->sparse->values : &s->dense))
+        lumat_raise_argument(L, arg,
+                             "is complex: draw real(A), abs(A) or angle(A)");
 }
 
 double *lumat_push_blocks(lua_State *L, const lumat_subject *s,

@@ -122,6 +122,9 @@ const char *lumat_why_undrawn(lua_State *L, int arg);
 /* Raises for what is no matrix, freed or empty. A plain table of numbers
  * becomes a matrix in its place. */
 void lumat_check_subject(lua_State *L, int arg, lumat_subject *out);
+/* Raises what is drawn in the place of complex numbers, where the subject at
+ * arg has them. */
+void lumat_refuse_complex(lua_State *L, int arg, const lumat_subject *s);
 /* "f32 4x4  cpu  64 B" and a newline */
 void lumat_put_headline(lua_State *L, int index, lumat_text *t);
 

@@ -93,6 +93,14 @@ function TestHeat:test_refusals()
     t.raises(function() heat(T) end, "heat: A is a frame: draw one of its columns")
     t.raises(function() hist(T) end, "T:matrix()")
     t.raises(function() spy("x") end, 'spy: A is "x", expected a matrix')
+    local advice = ": A is complex: draw real(A), abs(A) or angle(A)"
+    for name, draw in pairs{hist = hist, heat = heat, spy = spy} do
+        t.raises(function() draw(vec{im, 1}) end, name .. advice)
+    end
+    local S = sparse(eye(2)) * im
+    t.raises(function() heat(S) end, "heat" .. advice)
+    t.raises(function() hist(S) end, "hist" .. advice)
+    lu.assertEquals(spy(S).filled, 2)
 end
 
 -- --- plot ---------------------------------------------------------------------------
