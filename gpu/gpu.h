@@ -317,18 +317,20 @@ gpu_status gpu_gather(const gpu_matrix *m, const int64_t *rows, int64_t nrows,
 gpu_status gpu_repeat(const gpu_matrix *m, int axis, const double *counts,
                       int64_t total, gpu_matrix *out);
 /* m[rows[i], cols[j]] = from[i, j]; with a repeated index the last wins. A
- * matrix from is broadcast as in gpu_copy, a vector is not. */
-gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
-                       int64_t nrows, const int64_t *cols, int64_t ncols,
-                       gpu_matrix *m);
+ * matrix from is broadcast as in gpu_copy, a vector is not. name: of what asks
+ * for it, in messages. */
+gpu_status gpu_scatter(const char *name, const gpu_matrix *from,
+                       const int64_t *rows, int64_t nrows, const int64_t *cols,
+                       int64_t ncols, gpu_matrix *m);
 /* The same by lists on m's device: vectors of f32 or f64, counted from 1 or,
  * below 0, from the end; NULL: all. They are looked at before anything is done,
  * and GPU_RANGE is for those that hold anything else. (What stands in f32 and
  * is not below 2^24 may have been rounded: it is no place among more.) */
 gpu_status gpu_take(const gpu_matrix *m, const gpu_matrix *rows,
                     const gpu_matrix *cols, gpu_matrix *out);
-gpu_status gpu_put(const gpu_matrix *from, const gpu_matrix *rows,
-                   const gpu_matrix *cols, gpu_matrix *m);
+gpu_status gpu_put(const char *name, const gpu_matrix *from,
+                   const gpu_matrix *rows, const gpu_matrix *cols,
+                   gpu_matrix *m);
 /* The elements of m where mask is true, in row-major order: a vector. */
 gpu_status gpu_compress(const gpu_matrix *m, const gpu_matrix *mask,
                         gpu_matrix *out);

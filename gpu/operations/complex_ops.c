@@ -135,12 +135,14 @@ typedef struct lists {
     const gpu_matrix *row_list, *col_list;
 } lists;
 
-static gpu_status put(const gpu_matrix *from, const lists *l, gpu_matrix *m)
+static gpu_status put(const char *name, const gpu_matrix *from, const lists *l,
+                      gpu_matrix *m)
 {
     if (l->is_on_device)
-        return gpu_put(from, l->row_list, l->col_list, m);
+        return gpu_put(name, from, l->row_list, l->col_list, m);
     return l->mask ? gpu_expand(from, l->mask, m)
-                   : gpu_scatter(from, l->rows, l->nrows, l->cols, l->ncols, m);
+                   : gpu_scatter(name, from, l->rows, l->nrows, l->cols,
+                                 l->ncols, m);
 }
 
 static gpu_status put_complex(const char *name, const gpu_matrix *from,
@@ -154,29 +156,31 @@ static gpu_status put_complex(const char *name, const gpu_matrix *from,
     if (m->dtype == GPU_C64) {
         given[0] = gpu_as_f64(&source);
         target[0] = gpu_as_f64(m);
-        status = put(&given[0], l, &target[0]);
+        status = put(name, &given[0], l, &target[0]);
     } else {
-        status = put(&given[0], l, &target[0]);
+        status = put(name, &given[0], l, &target[0]);
         if (status == GPU_OK)
-            status = put(&given[1], l, &target[1]);
+            status = put(name, &given[1], l, &target[1]);
     }
     gpu_release(&source);
     return status;
 }
 
-gpu_status gpu_scatter_complex(const gpu_matrix *from, const int64_t *rows,
-                               int64_t nrows, const int64_t *cols,
-                               int64_t ncols, gpu_matrix *m)
+gpu_status gpu_scatter_complex(const char *name, const gpu_matrix *from,
+                               const int64_t *rows, int64_t nrows,
+                               const int64_t *cols, int64_t ncols,
+                               gpu_matrix *m)
 {
     lists l = {.rows = rows, .cols = cols, .nrows = nrows, .ncols = ncols};
-    return put_complex("assignment", from, &l, m);
+    return put_complex(name, from, &l, m);
 }
 
-gpu_status gpu_put_complex(const gpu_matrix *from, const gpu_matrix *rows,
-                           const gpu_matrix *cols, gpu_matrix *m)
+gpu_status gpu_put_complex(const char *name, const gpu_matrix *from,
+                           const gpu_matrix *rows, const gpu_matrix *cols,
+                           gpu_matrix *m)
 {
     lists l = {.is_on_device = 1, .row_list = rows, .col_list = cols};
-    return put_complex("assignment", from, &l, m);
+    return put_complex(name, from, &l, m);
 }
 
 gpu_status gpu_expand_complex(const gpu_matrix *from, const gpu_matrix *mask,

@@ -157,32 +157,33 @@ static void spread(gpu_matrix *m, int64_t rows, int64_t cols)
     m->cols = cols;
 }
 
-/* Has from as many rows and columns as there are places? */
-static gpu_status check_spread(const gpu_matrix *from, int64_t rows,
-                               int64_t cols)
+/* Has from as many rows and columns as there are places in m? */
+static gpu_status check_spread(const char *name, const gpu_matrix *from,
+                               const gpu_matrix *m, int64_t rows, int64_t cols)
 {
     int spreads = from->ndim == 2;
+    gpu_matrix places = {.ndim = m->ndim, .rows = rows, .cols = cols};
     if ((from->rows != rows && !(spreads && from->rows == 1)) ||
         (from->cols != cols && !(spreads && from->cols == 1)))
-        return gpu_fail(GPU_SHAPE, "scatter: %lldx%lld places, %s given",
-                        (long long)rows, (long long)cols, gpu_shape_text(from));
+        return gpu_fail(GPU_SHAPE, "%s: %s does not fit into %s", name,
+                        gpu_shape_text(from), gpu_shape_text(&places));
     return GPU_OK;
 }
 
-gpu_status gpu_scatter(const gpu_matrix *from, const int64_t *rows,
-                       int64_t nrows, const int64_t *cols, int64_t ncols,
-                       gpu_matrix *m)
+gpu_status gpu_scatter(const char *name, const gpu_matrix *from,
+                       const int64_t *rows, int64_t nrows, const int64_t *cols,
+                       int64_t ncols, gpu_matrix *m)
 {
     if (gpu_is_complex(m) || gpu_is_complex(from))
-        return gpu_scatter_complex(from, rows, nrows, cols, ncols, m);
+        return gpu_scatter_complex(name, from, rows, nrows, cols, ncols, m);
     gpu_device *d;
-    TRY(gpu_check_operands("scatter", &from, 1, &d));
-    TRY(gpu_check_target("scatter", m, &d));
-    TRY(gpu_check_places("scatter", rows, nrows, m->rows, "row"));
-    TRY(gpu_check_places("scatter", cols, ncols, m->cols, "column"));
+    TRY(gpu_check_operands(name, &from, 1, &d));
+    TRY(gpu_check_target(name, m, &d));
+    TRY(gpu_check_places(name, rows, nrows, m->rows, "row"));
+    TRY(gpu_check_places(name, cols, ncols, m->cols, "column"));
     nrows = rows ? nrows : m->rows;
     ncols = cols ? ncols : m->cols;
-    TRY(check_spread(from, nrows, ncols));
+    TRY(check_spread(name, from, m, nrows, ncols));
     if (nrows == 0 || ncols == 0)
         return GPU_OK;
     gpu_matrix source;
@@ -265,9 +266,10 @@ static gpu_status check_lists(const char *name, const gpu_matrix *read,
     return cols ? check_list(name, cols, m->cols, picks) : GPU_OK;
 }
 
-/* Lists name places of p->big. */
-static gpu_status pick(gpu_operation *op, const gpu_matrix *rows,
-                       const gpu_matrix *cols, gpu_picking *p)
+/* Lists name places of p->big; name: of what asks for it, in messages. */
+static gpu_status pick(const char *name, gpu_operation *op,
+                       const gpu_matrix *rows, const gpu_matrix *cols,
+                       gpu_picking *p)
 {
     if (rows)
         p->rows = gpu_view_of(rows);
@@ -279,10 +281,10 @@ static gpu_status pick(gpu_operation *op, const gpu_matrix *rows,
     if (status != GPU_RANGE)
         return status;
     if (rows)
-        TRY(look_for_places(op->name, rows, p->big.rows));
+        TRY(look_for_places(name, rows, p->big.rows));
     if (cols)
-        TRY(look_for_places(op->name, cols, p->big.cols));
-    return gpu_fail(GPU_RANGE, "%s: a list holds what is no place", op->name);
+        TRY(look_for_places(name, cols, p->big.cols));
+    return gpu_fail(GPU_RANGE, "%s: a list holds what is no place", name);
 }
 
 gpu_status gpu_take(const gpu_matrix *m, const gpu_matrix *rows,
@@ -298,24 +300,25 @@ gpu_status gpu_take(const gpu_matrix *m, const gpu_matrix *rows,
         return GPU_OK;
     gpu_picking p = {.big = gpu_view_of(m), .small = gpu_target_of(out)};
     gpu_operation op = moving("gather", d, out);
-    gpu_status status = pick(&op, rows, cols, &p);
+    gpu_status status = pick(op.name, &op, rows, cols, &p);
     if (status != GPU_OK)
         gpu_release(out);
     return status;
 }
 
-gpu_status gpu_put(const gpu_matrix *from, const gpu_matrix *rows,
-                   const gpu_matrix *cols, gpu_matrix *m)
+gpu_status gpu_put(const char *name, const gpu_matrix *from,
+                   const gpu_matrix *rows, const gpu_matrix *cols,
+                   gpu_matrix *m)
 {
     if (gpu_is_complex(m) || gpu_is_complex(from))
-        return gpu_put_complex(from, rows, cols, m);
+        return gpu_put_complex(name, from, rows, cols, m);
     gpu_device *d;
     gpu_matrix source, lists[2] = {{.storage = NULL}, {.storage = NULL}};
     int64_t nrows = rows ? rows->rows : m->rows;
     int64_t ncols = cols ? cols->rows : m->cols;
-    TRY(check_lists("scatter", from, rows, cols, m, &d));
-    TRY(check_spread(from, nrows, ncols));
-    TRY(gpu_check_target("scatter", m, &d));
+    TRY(check_lists(name, from, rows, cols, m, &d));
+    TRY(check_spread(name, from, m, nrows, ncols));
+    TRY(gpu_check_target(name, m, &d));
     if (nrows == 0 || ncols == 0)
         return GPU_OK;
     TRY(apart(from, m, &source));
@@ -329,8 +332,8 @@ gpu_status gpu_put(const gpu_matrix *from, const gpu_matrix *rows,
         gpu_matrix moved = source; /* to m, which is written */
         moved.storage = m->storage;
         gpu_operation op = moving("scatter", d, &moved);
-        status =
-            pick(&op, rows ? &lists[0] : NULL, cols ? &lists[1] : NULL, &p);
+        status = pick(name, &op, rows ? &lists[0] : NULL,
+                      cols ? &lists[1] : NULL, &p);
     }
     gpu_release(&source);
     gpu_release(&lists[0]);

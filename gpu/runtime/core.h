@@ -233,13 +233,15 @@ gpu_status gpu_copy_complex(const gpu_matrix *from, gpu_matrix *to);
 gpu_status gpu_gather_complex(const gpu_matrix *m, const int64_t *rows,
                               int64_t nrows, const int64_t *cols, int64_t ncols,
                               gpu_matrix *out);
-gpu_status gpu_scatter_complex(const gpu_matrix *from, const int64_t *rows,
-                               int64_t nrows, const int64_t *cols,
-                               int64_t ncols, gpu_matrix *m);
+gpu_status gpu_scatter_complex(const char *name, const gpu_matrix *from,
+                               const int64_t *rows, int64_t nrows,
+                               const int64_t *cols, int64_t ncols,
+                               gpu_matrix *m);
 gpu_status gpu_take_complex(const gpu_matrix *m, const gpu_matrix *rows,
                             const gpu_matrix *cols, gpu_matrix *out);
-gpu_status gpu_put_complex(const gpu_matrix *from, const gpu_matrix *rows,
-                           const gpu_matrix *cols, gpu_matrix *m);
+gpu_status gpu_put_complex(const char *name, const gpu_matrix *from,
+                           const gpu_matrix *rows, const gpu_matrix *cols,
+                           gpu_matrix *m);
 gpu_status gpu_compress_complex(const gpu_matrix *m, const gpu_matrix *mask,
                                 gpu_matrix *out);
 gpu_status gpu_expand_complex(const gpu_matrix *from, const gpu_matrix *mask,

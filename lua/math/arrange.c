@@ -177,7 +177,7 @@ static int put(lua_State *L)
     gpu_matrix *from = lumat_check_matrix(L, 2);
     lua_settop(L, 4);
     lumat_lists to = push_lists(L, "put", m, 3, 1);
-    check_moved(L, "put", lumat_scatter_lists(from, &to, m), m, &to);
+    check_moved(L, "put", lumat_scatter_lists("put", from, &to, m), m, &to);
     lua_settop(L, 1);
     return 1;
 }

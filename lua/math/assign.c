@@ -125,7 +125,7 @@ static gpu_status assign_lists(lua_State *L, gpu_matrix *block,
         value = push_single(L, block, number);
     else
         value = push_near(L, fitting_value(L, &target), block);
-    return lumat_scatter_lists(value, to, block);
+    return lumat_scatter_lists("assignment", value, to, block);
 }
 
 static int assign_element(lua_State *L, gpu_matrix *m, int64_t i, int64_t j)

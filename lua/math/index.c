@@ -628,12 +628,12 @@ gpu_status lumat_gather_lists(const gpu_matrix *m, const lumat_lists *from,
     return status;
 }
 
-gpu_status lumat_scatter_lists(const gpu_matrix *from, const lumat_lists *to,
-                               gpu_matrix *m)
+gpu_status lumat_scatter_lists(const char *name, const gpu_matrix *from,
+                               const lumat_lists *to, gpu_matrix *m)
 {
     if (to->row_list || to->col_list)
-        return gpu_put(from, to->row_list, to->col_list, m);
-    return gpu_scatter(from, to->rows, to->nrows, to->cols, to->ncols, m);
+        return gpu_put(name, from, to->row_list, to->col_list, m);
+    return gpu_scatter(name, from, to->rows, to->nrows, to->cols, to->ncols, m);
 }
 
 int lumat_is_worth_staying(const gpu_matrix *m, int64_t listed, int64_t size)

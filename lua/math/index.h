@@ -88,9 +88,10 @@ lumat_lists lumat_lists_of(const gpu_matrix *m, const lumat_part part[2]);
  * GPU_RANGE: one of these holds what is no place. */
 gpu_status lumat_gather_lists(const gpu_matrix *m, const lumat_lists *from,
                               gpu_matrix *out);
-/* The same the other way; they are all on the device, or none is. */
-gpu_status lumat_scatter_lists(const gpu_matrix *from, const lumat_lists *to,
-                               gpu_matrix *m);
+/* The same the other way; they are all on the device, or none is. name: of what
+ * asks for it, in messages. */
+gpu_status lumat_scatter_lists(const char *name, const gpu_matrix *from,
+                               const lumat_lists *to, gpu_matrix *m);
 /* Raises where the status is not GPU_OK: for the place that is none among those
  * of m's parts, if there is one. */
 void lumat_refuse_parts(lua_State *L, gpu_status status, const gpu_matrix *m,

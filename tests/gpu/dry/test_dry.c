@@ -138,7 +138,8 @@ static void moves(const gpu_matrix *a)
     gpu_matrix some, sorted, order, sums, turned, flat;
     gpu_random r = {GPU_NORMAL, 1, 0, 0, 1, 0};
     assert_int_equal(gpu_gather(a, rows, 3, NULL, 0, &some), GPU_OK);
-    assert_int_equal(gpu_scatter(&some, rows, 3, NULL, 0, &some), GPU_OK);
+    assert_int_equal(gpu_scatter("put", &some, rows, 3, NULL, 0, &some),
+                     GPU_OK);
     assert_int_equal(gpu_sort(a, 2, 1, &sorted, &order), GPU_OK);
     assert_int_equal(gpu_scan(a, GPU_SCAN_PROD, 1, &sums), GPU_OK);
     gpu_view_transposed(a, &turned);

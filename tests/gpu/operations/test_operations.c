@@ -97,7 +97,7 @@ ENTRY(gather, void *d, const gpu_view *from, const int64_t *rows,
 ENTRY(scatter, void *d, const gpu_view *from, const int64_t *rows,
       const int64_t *cols, const gpu_view *to)
 {
-    return gpu_scatter(&given.a, NULL, 0, NULL, 0, &given.target);
+    return gpu_scatter("put", &given.a, NULL, 0, NULL, 0, &given.target);
 }
 
 ENTRY(pick, void *d, const gpu_picking *p)
@@ -106,7 +106,7 @@ ENTRY(pick, void *d, const gpu_picking *p)
     if (gpu_create(&list, fake, GPU_F64, 1, SIDE, 1) != GPU_OK ||
         gpu_fill(&list, 1) != GPU_OK)
         return GPU_INTERNAL;
-    gpu_status status = gpu_put(&given.a, &list, NULL, &given.target);
+    gpu_status status = gpu_put("put", &given.a, &list, NULL, &given.target);
     gpu_release(&list);
     return status;
 }

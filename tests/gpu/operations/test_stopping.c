@@ -121,7 +121,7 @@ static void other_ways_to_write(void **state)
     assert_true(gpu_is_incomplete(&c));
     assert_int_equal(gpu_fill_random(&c, &r), GPU_OK);
     assert_false(gpu_is_incomplete(&c));
-    INTERRUPTED(gpu_scatter(&a, rows, SIDE, rows, SIDE, &c));
+    INTERRUPTED(gpu_scatter("put", &a, rows, SIDE, rows, SIDE, &c));
     assert_true(gpu_is_incomplete(&c));
     assert_int_equal(gpu_fill(&c, 0), GPU_OK);
     INTERRUPTED(gpu_gather(&a, rows, SIDE, NULL, 0, &small));

@@ -20,7 +20,8 @@ static void read_copies(const gpu_matrix *a, const gpu_matrix *part)
     assert_int_equal(gpu_clone(part, GPU_F32, gpu_cpu(), &m[1]), GPU_OK);
     assert_int_equal(gpu_reshape(part, 1, gpu_size(part), 1, &m[2]), GPU_OK);
     assert_int_equal(gpu_gather(a, rows, 2, NULL, 0, &m[3]), GPU_OK);
-    assert_int_equal(gpu_scatter(&m[3], rows, 2, NULL, 0, &m[0]), GPU_OK);
+    assert_int_equal(gpu_scatter("put", &m[3], rows, 2, NULL, 0, &m[0]),
+                     GPU_OK);
     release_all(m, 4);
 }
 
@@ -104,8 +105,10 @@ static void read_refused(const gpu_matrix *a, const gpu_matrix *part)
     int64_t far = 99;
     assert_int_equal(gpu_set(&to, 6, 0, 1), GPU_RANGE);
     assert_int_equal(gpu_copy(part, &to), GPU_SHAPE);
-    assert_int_equal(gpu_scatter(part, NULL, 0, NULL, 0, &to), GPU_SHAPE);
-    assert_int_equal(gpu_scatter(&row, &far, 1, NULL, 0, &to), GPU_RANGE);
+    assert_int_equal(gpu_scatter("put", part, NULL, 0, NULL, 0, &to),
+                     GPU_SHAPE);
+    assert_int_equal(gpu_scatter("put", &row, &far, 1, NULL, 0, &to),
+                     GPU_RANGE);
     assert_int_equal(gpu_expand(part, part, &to), GPU_TYPE);
     assert_int_equal(gpu_fill_random(&to, &r), GPU_ARGUMENT);
     assert_int_equal(product(part, part, 0, &to), GPU_SHAPE);

@@ -81,7 +81,7 @@ static void write_scatter(gpu_matrix *v)
 {
     gpu_matrix from = matrix_of(GPU_F64, v->ndim, 1, v->cols);
     int64_t row = v->rows - 1;
-    assert_int_equal(gpu_scatter(&from, &row, 1, NULL, 0, v), GPU_OK);
+    assert_int_equal(gpu_scatter("put", &from, &row, 1, NULL, 0, v), GPU_OK);
     gpu_release(&from);
 }
 
@@ -90,7 +90,7 @@ static void write_scatter_within(gpu_matrix *v)
     gpu_matrix first =
         block_of(v, (gpu_slice){0, 1, 1}, (gpu_slice){0, 1, v->cols});
     int64_t row = v->rows - 1;
-    assert_int_equal(gpu_scatter(&first, &row, 1, NULL, 0, v), GPU_OK);
+    assert_int_equal(gpu_scatter("put", &first, &row, 1, NULL, 0, v), GPU_OK);
     gpu_release(&first);
 }
 

@@ -450,6 +450,21 @@ function TestErrors:test_values_that_do_not_fit()
     equals(A, places(3, 4):totable())
 end
 
+-- put is named as it was written, by lists that stay on the device, too.
+function TestErrors:test_values_that_do_not_fit_for_put()
+    local v, two = zeros(3), vec{1, 2}
+    raises(function() put(v, two) end, "put: vector 2 does not fit into vector 3")
+    raises(function() put(v, two, {1, 2, 3}) end, "put: vector 2 does not fit")
+    raises(function() put(v:to("cpu"), two:to("cpu"), range(1, 3)) end,
+        "put: vector 2 does not fit into vector 3")
+    raises(function() put(zeros(4, 4), eye(2), {1, 2, 3}, {1, 2}) end,
+        "put: 2x2 does not fit into 3x2")
+    raises(function() put(zeros(2), vec{1, im}) end,
+        "put: the values are complex, and the matrix is f32")
+    raises(function() put(zeros(2):c64(), vec{1, im, 3}) end,
+        "put: vector 3 does not fit into vector 2")
+end
+
 function TestErrors:test_freed_matrices()
     local A, p, B = places(3, 4), vec{1}, ones(1, 4)
     p:free()
