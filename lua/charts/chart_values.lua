@@ -81,7 +81,7 @@ local function save(value, file)
     end
     write("save", kept, file)
 end
-meta.__save, methods.save = save, checks.placed(save)
+meta.__save, methods.save = save, checks.method("save", "chart", save)
 
 -- The value of a chart, or what shows that it went into the file o.file.
 -- fields: what else it has by name, or a function that gives them of its

@@ -169,7 +169,7 @@ end
 function columns.add_kind(name, kind)
     local meta = {__name = name .. " column", __metatable = name .. " column"}
     for method, f in pairs(kind.methods) do
-        kind.methods[method] = checks.placed(f)
+        kind.methods[method] = checks.method(method, "c", f)
     end
     function meta.__index(c, key)
         local s = state[c]

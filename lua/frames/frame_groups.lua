@@ -364,7 +364,9 @@ end
 
 function meta.__len(G) return state[G].number end
 
-for name, f in pairs(methods) do methods[name] = checks.placed(f) end
+for name, f in pairs(methods) do
+    methods[name] = checks.method(name, "g", f)
+end
 for name, f in pairs(meta) do meta[name] = checks.placed(f) end
 
 local function headline(G)

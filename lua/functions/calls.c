@@ -115,13 +115,15 @@ static const char *said(const lumat_function *f)
 /* --- what is wrong ----------------------------------------------------------
  */
 
+/* Of T:head(5, 6) two arguments are told of: T is none. */
 static int raise_surplus(lua_State *L, const lumat_function *f, int count)
 {
     if (f->on_mistake)
         f->on_mistake(L, f, count);
-    return lumat_raise(L, "%s: %d argument%s too many: write %s", f->name,
-                       count, count == 1 ? " is" : "s are",
-                       lumat_push_usage(L, f));
+    const char *usage = lumat_push_usage(L, f);
+    count -= strchr(f->name, '.') && usage[strcspn(usage, ":(")] == ':';
+    return lumat_raise(L, "%s: %d argument%s too many: write %s", said(f),
+                       count, count == 1 ? " is" : "s are", usage);
 }
 
 /* "A:mean(2)" of the arguments from `first` on. */

@@ -282,16 +282,16 @@ end
 
 local state = setmetatable({}, {__mode = "k"}) -- of each object
 
--- kind: name, order (the fields, in the order of unpack), parts (functions of
--- the state that make fields), methods, says (the text). What it makes has
--- these fields, of which it hands out copies, and which nobody assigns. For
--- sessions: kept(s, self, rescues), a table of plain values, of which again(parts)
--- makes the state once more.
+-- kind: name, called (as messages call one), order (the fields, in the order of
+-- unpack), parts (functions of the state that make fields), methods, says (the
+-- text). What it makes has these fields, of which it hands out copies, and which
+-- nobody assigns. For sessions: kept(s, self, rescues), a table of plain values,
+-- of which again(parts) makes the state once more.
 local function class(kind)
     local meta = {__name = kind.name, __metatable = kind.name, __members = {}}
     for _, name in ipairs(kind.order) do meta.__members[name] = true end
     for name, f in next, kind.methods do
-        kind.methods[name] = checks.placed(f)
+        kind.methods[name] = checks.method(name, kind.called, f)
         meta.__members[name] = kind.methods[name]
     end
     meta.__index = checks.placed(function(self, name)
@@ -368,8 +368,8 @@ end
 
 -- --- unique values ------------------------------------------------------------
 
-local unique_object = class{name = "unique", order = {"values", "places",
-    "counts"}, parts = {
+local unique_object = class{name = "unique", called = "u",
+    order = {"values", "places", "counts"}, parts = {
         places = function(s)
             if not s.has_places then
                 fail("unique", "places were not asked for: write unique(A, " ..
@@ -515,8 +515,8 @@ function groups.bincount(v, options)
         weights.dtype)
 end
 
-local histogram_object = class{name = "histogram", order = {"counts", "edges"},
-    parts = {}, methods = {unpack = function(self)
+local histogram_object = class{name = "histogram", called = "h",
+    order = {"counts", "edges"}, parts = {}, methods = {unpack = function(self)
         return self.counts, self.edges
     end},
     says = function(s)
@@ -1022,7 +1022,8 @@ local function keys_by_row(s)
     return {keys = list, is_list = s.is_list}
 end
 
-local group_object = class{name = "groups", order = {"keys", "count", "group"},
+local group_object = class{name = "groups", called = "g",
+    order = {"keys", "count", "group"},
     parts = {
         keys = function(s)
             local list = {}

@@ -528,6 +528,8 @@ function TestRefusals:test_words()
         {function() plot(v, {file = "a.svg", width = 80}) end,
             "write size = {680, 420}"},
         {function() plot(complex(v, v)) end, "y is complex: draw real(y)"},
+        {function() plot(v):save("a.svg", 3) end,
+            "save: chart:save takes 1 argument, not 3"},
         {function() scatter(v) end, "scatter: y is missing"},
         {function() plot(v, zeros(2, 0)) end, "y has no elements"},
         {function() plot(frame{v = {1, 2}}) end, "y is a frame: draw one"},

@@ -286,6 +286,21 @@ function TestRows:test_head_and_tail()
     lu.assertEquals(T:head(0):names(), {"i"})
 end
 
+-- The frame itself is none of the arguments that are told of.
+function TestRows:test_methods_refuse_what_they_do_not_use()
+    local T = frame{s = {"x", "y"}, d = dates{"2020-01-01", "2020-01-02"}}
+    raises(function() T:head(5, 6) end,
+        "head: 2 arguments are too many: write T:head([n])")
+    raises(function() T:names(1) end,
+        "names: 1 argument is too many: write T:names()")
+    raises(function() return T.s:eq("x", "y") end,
+        'eq: c:eq takes 1 argument, not "y"')
+    raises(function() return T.s:isnan(1) end, "isnan: c:isnan takes no arguments")
+    raises(function() return T.d:year(3) end, "year: c:year takes no arguments")
+    raises(function() return T.d:lt("2020-01-02", 3) end,
+        "lt: c:lt takes 1 argument, not 3")
+end
+
 function TestRows:test_columns_of_another_frame()
     local T = trees()
     lu.assertEquals(T:select{"age", "height"}:names(), {"age", "height"})

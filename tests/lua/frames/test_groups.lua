@@ -173,6 +173,13 @@ function TestGroups:test_later_changes_of_the_frame()
 end
 
 -- Many groups of random rows, one by one.
+function TestGroups:test_methods_refuse_what_they_do_not_use()
+    local g = sales():groupby "shop"
+    raises(function() g:agg({price = "sum"}, 3) end,
+        "agg: g:agg takes 1 argument, not 3")
+    raises(function() g:each(3) end, "each: g:each takes no arguments, not 3")
+end
+
 function TestGroups:test_against_lists()
     local n = 3000
     local key, x = randint(1, 40, n), randn(n, {dtype = "f64"})

@@ -327,6 +327,19 @@ function TestCounts:test_edges_of_bins()
     end
 end
 
+-- Methods of the objects refuse what they do not use.
+TestObjects = {}
+
+function TestObjects:test_surplus_arguments()
+    local v = vec{1, 2, 1}
+    raises(function() groupby(v):mean(v, {}, 5) end,
+        "mean: g:mean takes 2 arguments, not 5")
+    raises(function() unique(v, {counts = true}):unpack(3) end,
+        "unpack: u:unpack takes no arguments, not 3")
+    raises(function() histogram(v, 2):unpack(3) end,
+        "unpack: h:unpack takes no arguments, not 3")
+end
+
 TestGroups = {}
 
 local folds = {"sum", "mean", "median", "min", "max", "prod", "std", "var"}
