@@ -5,7 +5,7 @@ local svg = require "lumat.svg"
 local texts = require "lumat.texts"
 local vector_charts = require "lumat.vector_charts"
 local chart_files = {}
-local lower, match, pcall, require = string.lower, string.match, pcall, require
+local lower, match, require = string.lower, string.match, require
 local larger = math.max
 
 -- The text of an SVG file, or of a part of a page. o: width, height, dark.
@@ -66,12 +66,9 @@ function chart_files.check_name(who, file) extension_of(who, file) end
 -- Draws the chart into the file; errors begin with "who: ". o: width, height
 -- and dark. Gives what shows that it did.
 function chart_files.write(who, chart, file, o)
-    local ok, message = pcall(function()
-        file = texts.path(file)
-        local make = made[extension_of(who, file)]
-        texts.write(who, file, function() return make(who, chart, o) end)
-    end)
-    if not ok then checks.raise_again(message) end
+    file = texts.path(file)
+    local make = made[extension_of(who, file)]
+    texts.write(who, file, function() return make(who, chart, o) end)
     return checks.shown({file = file}, "wrote " .. file)
 end
 

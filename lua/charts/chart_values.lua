@@ -73,7 +73,6 @@ local function write(what, kept, file)
         {width = size[1], height = size[2], dark = kept.o.dark})
 end
 
--- save(chart, file) and chart:save(file)
 local function save(value, file)
     local kept = kept_of[value or ""]
     if not kept or type(file) ~= "string" then
@@ -81,7 +80,17 @@ local function save(value, file)
     end
     write("save", kept, file)
 end
-meta.__save, methods.save = save, checks.method("save", "chart", save)
+methods.save = checks.method("save", "chart", save)
+
+-- save(chart, file), whose function in C stands between.
+meta.__save = checks.placed(function(value, file, options)
+    local name = next(options or {})
+    if name then
+        fail("save", "a chart takes no %s: size and dark are options of what " ..
+            "makes it, as plot(v, {dark = true})", name)
+    end
+    save(value, file)
+end, 3)
 
 -- The value of a chart, or what shows that it went into the file o.file.
 -- fields: what else it has by name, or a function that gives them of its

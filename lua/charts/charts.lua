@@ -63,8 +63,9 @@
 -- Options o of the drawers: width and height of the picture; of text in
 -- characters, the height that of the lines between the axes, with ascii and
 -- colour (where they are nil, as the terminal is).
+local checks = require "lumat.checks"
 local charts = {}
-local require = require
+local next, require = next, require
 
 -- The chart as lines of text, without a newline at the end.
 function charts.text(chart, o)
@@ -87,5 +88,7 @@ end
 function charts.file(who, chart, file, o)
     return require "lumat.chart_files".write(who, chart, file, o or {})
 end
+
+for name, f in next, charts do charts[name] = checks.placed(f) end
 
 return charts

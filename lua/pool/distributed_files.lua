@@ -9,7 +9,7 @@ local is_dry = require "lumat.factor_steps".is_dry
 local parts = require "lumat.distributed_parts"
 local pool = require "lumat.pool"
 local fail, brief, methods = checks.fail, checks.brief, parts.methods
-local type, match = type, string.match
+local match, next, type = string.match, next, type
 local files = {}
 
 local function check_path(what, path)
@@ -36,11 +36,13 @@ function files.dload(path, options)
         options.dtype and dtype, w.m, w.n, w.mb, w.nb)
 end
 
-function methods.save(D, path, ...)
+local function save(D, path, options)
     local s = parts.state_of("save", D)
     check_path("save", path)
     if not match(path, "%.npy$") then
-        return library.save(D:gather(), path, ...)
+        return library.save(D:gather(), path, options)
+    elseif next(checks.options("save", options)) ~= nil then
+        fail("save", "a .npy file takes no options")
     end
     local w = parts.settled("save", s)
     if is_dry() then return end
@@ -49,6 +51,7 @@ function methods.save(D, path, ...)
     pool.tell(w.p, "save", "save", w.id, temporary, head, bytes)
     file:commit()
 end
-function parts.meta.__save(D, ...) return methods.save(D, ...) end
+methods.save = save
+parts.meta.__save = checks.placed(save, 3) -- save(D, path): C stands between
 
 return files

@@ -71,6 +71,30 @@ function TestFiles:test_refusals()
         "spy: cannot write", "No such file")
 end
 
+-- Errors have the line of the script, whatever writes the file.
+function TestFiles:test_lines_of_refusals()
+    local chart = plot(vec{1, 2})
+    local function tells(text, f)
+        lu.assertErrorMsgMatches(".*test_picture_files%.lua:%d+: " .. text, f)
+    end
+    local ends = "a picture's name ends in .svg, .png or .pdf"
+    tells('save: "a.csv": ' .. ends, function() save(chart, "a.csv") end)
+    tells('save: "a.csv": ' .. ends, function() chart:save "a.csv" end)
+    tells('plot: "a.csv": ' .. ends, function()
+        plot(vec{1, 2}, {file = "a.csv"})
+    end)
+    tells("save: cannot write '/no/p.svg': No such file.*", function()
+        save(chart, "/no/p.svg")
+    end)
+    tells("save: a chart takes no delimiter: .*", function()
+        save(chart, "p.svg", {delimiter = ";"})
+    end)
+    local charts = require "lumat.charts"
+    tells('me: "a.csv": ' .. ends, function()
+        charts.file("me", {series = {{kind = "line", y = {3}}}}, "a.csv")
+    end)
+end
+
 -- A failure leaves the file that was there, and nothing beside it.
 function TestFiles:test_a_failure_leaves_the_old_file()
     in_folder(function(folder)

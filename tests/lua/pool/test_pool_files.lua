@@ -98,6 +98,11 @@ function TestPoolFiles.test_refused()
     lu.assertErrorMsgContains("it is a directory", D.save, D, folder .. "/B.npy")
     os.execute("rmdir " .. folder .. "/B.npy")
     lu.assertErrorMsgContains("endings", D.save, D, folder .. "/A.strange")
+    lu.assertErrorMsgContains("a .npy file takes no options", D.save, D, path,
+        {delimiter = ";"})
+    -- the caller's line is told, where the prompt's save stands between, too
+    lu.assertErrorMsgMatches(".*test_pool_files%.lua:%d+: save: .*No such file.*",
+        function() save(D, folder .. "/no/A.npy") end)
     lu.assertTrue(content(path) == good)
     lu.assertEquals(names(), "A.npy")
     os.remove(path)
