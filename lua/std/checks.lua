@@ -247,4 +247,10 @@ function checks.method(name, object, f)
     end)
 end
 
+-- A table that shows itself as text, also when a session brings it back.
+function checks.shown(fields, text)
+    setmetatable(fields, {__tostring = function() return text end})
+    return require "lumat.kept".note(fields, "shown")
+end
+
 package.loaded["lumat.checks"] = checks

@@ -1,6 +1,6 @@
 -- Objects that sessions keep, though what they are is not in their entries: each
 -- consists of a plain table, from which it is made again. frames.lua and
--- factors.lua tell it of theirs. And tables that show themselves as text.
+-- factors.lua tell it of theirs.
 local checks = require "lumat.checks"
 local kept = {}
 local getmetatable, next, require = getmetatable, next, require
@@ -52,12 +52,6 @@ end
 function kept.make(value, kind, parts)
     require(files[kind])
     kinds[kind].make(value, parts)
-end
-
--- A table that shows itself as text.
-function checks.shown(fields, text)
-    setmetatable(fields, {__tostring = function() return text end})
-    return kept.note(fields, "shown")
 end
 
 kept.add_kind("shown", function(value)
