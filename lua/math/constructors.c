@@ -140,6 +140,16 @@ static void refuse_strays(lua_State *L, const char *name, int64_t n)
     }
 }
 
+/* private.refuse_strays(name, list): the same of a list that Lua reads. */
+static int refuse_strays_of_list(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    refuse_strays(L, name, (int64_t)lua_rawlen(L, 2));
+    return 0;
+}
+
 /* Row-major elements of the table, in `few` where there is room, or else in
  * memory the collector owns; NULL: one of them wants another type. */
 static void *push_elements(lua_State *L, int table, lumat_request *r,
@@ -706,4 +716,6 @@ static const lumat_function functions[] = {
 void lumat_open_make(lua_State *L)
 {
     lumat_register(L, functions);
+    lua_pushcfunction(L, refuse_strays_of_list);
+    lumat_set_private(L, "refuse_strays");
 }

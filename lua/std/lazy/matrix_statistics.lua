@@ -337,14 +337,12 @@ end
 
 -- q of quantile(A, q), as a list of numbers from 0 to `one`, each divided by it.
 local function shares_of(what, q, one)
-    local list = type(q) == "number" and {q} or type(q) == "table" and
-        checks.copied(q) or q:totable()
-    local stray = type(q) == "table" and next(q, #list > 0 and #list or nil)
-    if type(stray) == "string" then
-        fail(what, "%s stands among the elements: options follow in a table of " ..
-            "their own, as in ({…}, {%s = …})", stray, stray)
-    end
-    for i, x in ipairs(list) do
+    local given = type(q) == "number" and {q} or type(q) == "table" and q or
+        q:totable()
+    private.refuse_strays(what, given)
+    local list = {}
+    for i = 1, #given do
+        local x = given[i]
         if type(x) ~= "number" or not (x >= 0 and x <= one) then
             fail(what, "%s is %s, expected a number from 0 to %d%s",
                 type(q) == "number" and "q" or format("q[%d]", i),

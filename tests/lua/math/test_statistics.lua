@@ -150,7 +150,12 @@ function TestQuantiles:test_mistakes()
     raises(function() quantile(v, {0.5, -1}) end, "q[2] is -1")
     raises(function() quantile(v, {}) end, "q is an empty list")
     raises(function() quantile(v, {0.5, method = "lower"}) end,
-        "method stands among the elements", "({…}, {method = …})")
+        "method stands among the elements", '({…}, {method = "lower"})')
+    raises(function() quantile(v, {0.5, [3] = 0.7}) end,
+        "quantile: the table has [3] besides its elements 1 … 1")
+    raises(function() percentile(v, {50, [0] = 1}) end,
+        "percentile: the table has [0]")
+    raises(function() quantile(v, {0.5, nil, 0.7}) end, "q[2] is nil")
     raises(function() percentile(v, 101) end, "from 0 to 100")
     raises(function() quantile(v, 0.5, {method = "linaer"}) end, "method")
     raises(function() quantile(v, 0.5, {method = "linear", weights = v}) end,
