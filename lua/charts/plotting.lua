@@ -63,13 +63,19 @@ local function spread_table(name, list)
     for key, value in next, t do
         if type(key) == "string" then options[key] = value end
     end
-    if next(options) == nil and not is_matrix(t[1]) then return list end
+    if next(options) == nil and not is_matrix(t[1]) and
+        not canvas.why_undrawn(t[1]) then
+        return list
+    end
     for i = 1, #t do arguments[i] = t[i] end
     if type(arguments[1]) == "number" then arguments = {arguments} end
     checks.options(name, options)
-    arguments[#arguments + 1] = options
+    if next(options) ~= nil then arguments[#arguments + 1] = options end
     return arguments
 end
+
+-- Of so many arguments the last one is data, though it is an empty table.
+local all_data = {scatter = 2, contour = 3}
 
 -- The arguments before the options, and these.
 local function taken(name, ...)
@@ -79,7 +85,8 @@ local function taken(name, ...)
         list[#list] = nil
         return list, {file = last}
     elseif #list > 1 and type(last) == "table" and #last == 0 and
-        not getmetatable(last) and next(last) ~= nil then
+        not getmetatable(last) and
+        (next(last) ~= nil or #list ~= all_data[name]) then
         list[#list] = nil
         return list, checks.copied(last)
     end

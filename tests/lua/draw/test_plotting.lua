@@ -55,6 +55,18 @@ function TestStyles:test_each()
     has(plot(v, {error = {vec{0, 0, 0}, vec{9, 9, 9}}}), "10 ┤")
 end
 
+-- No options are as good as none, also where the arguments are in a table.
+function TestStyles:test_no_options()
+    local v, w = vec{1, 3, 2}, vec{2, 1, 3}
+    lu.assertEquals(tostring(plot(v, {})), tostring(plot(v)))
+    lu.assertEquals(tostring(plot{v}), tostring(plot(v)))
+    lu.assertEquals(tostring(plot{v, w}), tostring(plot(v, w)))
+    lu.assertEquals(tostring(scatter{v, w}), tostring(scatter(v, w)))
+    lu.assertEquals(tostring(boxplot{v, w}), tostring(boxplot(v, w)))
+    lu.assertEquals(tostring(scatter(v, w, {})), tostring(scatter(v, w)))
+    raises(function() scatter(v, {}) end, "scatter: y has no elements")
+end
+
 -- A list has a style for each series.
 function TestStyles:test_a_list_of_styles()
     local chart = plot(vec{1, 2, 3}, vec{1, 2, 3}, vec{3, 2, 1},
