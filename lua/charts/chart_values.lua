@@ -82,7 +82,7 @@ local function save(value, file)
 end
 methods.save = checks.method("save", "chart", save)
 
--- save(chart, file), whose function in C stands between.
+-- save(chart, file)
 meta.__save = checks.placed(function(value, file, options)
     local name = next(options or {})
     if name then
@@ -90,7 +90,7 @@ meta.__save = checks.placed(function(value, file, options)
             "makes it, as plot(v, {dark = true})", name)
     end
     save(value, file)
-end, 3)
+end)
 
 -- The value of a chart, or what shows that it went into the file o.file.
 -- fields: what else it has by name, or a function that gives them of its

@@ -52,6 +52,6 @@ local function save(D, path, options)
     file:commit()
 end
 methods.save = save
-parts.meta.__save = checks.placed(save, 3) -- save(D, path): C stands between
+parts.meta.__save = checks.placed(save)
 
 return files

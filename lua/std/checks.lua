@@ -4,8 +4,8 @@ local _, _, _, private = ...
 local checks = {}
 local error, getmetatable, ipairs, next, pcall = error, getmetatable, ipairs,
     next, pcall
-local select, setmetatable, tostring, type = select, setmetatable, tostring,
-    type
+local select, setmetatable, tostring, type, xpcall = select, setmetatable,
+    tostring, type, xpcall
 local concat, sort = table.concat, table.sort
 local find, format, gsub, huge, match = string.find, string.format,
     string.gsub, math.huge, string.match
@@ -39,14 +39,18 @@ end
 -- f as its callers see it: an error raised in a file of the library, or by a
 -- function called from there, has the place of f's caller.
 local files = private.files
-local function placed(f, level)
+local function placed(f)
     local function finish(ok, ...)
         if ok then return ... end
         local message = ...
         if type(message) == "string" then
             local file, text = match(message, "^([%a_]+):%d+: (.*)$")
             if files[file] then
-                error(text, level or 2)
+                -- a function in C between, as save is, has no line
+                local caller = debug.getinfo(2, "Sf")
+                local is_between = caller and caller.what == "C" and
+                    caller.func ~= pcall and caller.func ~= xpcall
+                error(text, is_between and 3 or 2)
             end
         end
         error(message, 0)
