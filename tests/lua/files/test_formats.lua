@@ -358,6 +358,73 @@ function TestImages:test_jpeg()
     fails("\xff\xd8\xff" .. ("x"):rep(99), "is damaged", nil, ".jpg")
 end
 
+-- The endings that save tells of are those that it writes, and load reads again.
+TestEndings = {}
+
+-- Those of data, and those of charts, as the error lists them.
+local function told_endings()
+    local _, said = pcall(save, eye(2), file(".strange"))
+    local data, charts = said:match "it knows: ([^;]*); a chart is saved as (.*)"
+    return data, charts
+end
+
+function TestEndings:test_each_is_written_and_read()
+    local A, count = mat{{0, 1}, {1, 0}}, 0
+    for ending in told_endings():gmatch "%S+" do
+        for _, packed in ipairs{"", ".gz"} do
+            local name = file(ending .. packed)
+            local is_table = ending == ".npz" or ending == ".mat"
+            save(is_table and {A = A} or A, name)
+            local back = load(name, (ending == ".bin" or ending == ".raw") and
+                {shape = {2, 2}, dtype = "f32"} or nil)
+            lu.assertTrue((is_table and back.A or back) == A, ending .. packed)
+            count = count + 1
+        end
+    end
+    lu.assertTrue(count >= 2 * 14, count)
+end
+
+-- The same in the error, in the rows that ?formats shows, and in save's help,
+-- which leaves out only other names of one format.
+function TestEndings:test_texts_agree()
+    local data, charts = told_endings()
+    local written, read = {}, {}
+    for _, f in ipairs(require "lumat.formats") do
+        table.insert(f.writes and written or read, f.endings)
+    end
+    lu.assertEquals(table.concat(written, " "), data)
+    for ending in table.concat(read, " "):gmatch "%S+" do
+        lu.assertErrorMsgContains("is read, and not written", save, eye(2),
+            file(ending))
+    end
+    local help = debug.getregistry()["lumat.help"].save.help
+    local all = " " .. data .. " " .. charts:gsub("[,or]+ ", " ") .. " "
+    for ending in help:gmatch "%.%l+" do
+        lu.assertTrue(ending == ".gz" or all:find(ending .. " ", 1, true) ~= nil,
+            ending)
+    end
+    for ending in all:gmatch "%.%S+" do
+        lu.assertTrue(help:find(ending, 1, true) ~= nil or ending == ".pbm" or
+            ending == ".pnm", ending)
+    end
+end
+
+function TestEndings:test_each_of_charts_is_written()
+    local _, charts = told_endings()
+    local chart, count = plot(vec{1, 2}), 0
+    for ending in charts:gmatch "%.%l+" do
+        local name = file(ending)
+        save(chart, name)
+        lu.assertTrue(#common.content(name) > 0, ending)
+        count = count + 1
+    end
+    lu.assertEquals(count, 3)
+    for _, ending in ipairs{".csv", ".jpg", ".svg.gz"} do
+        lu.assertErrorMsgContains("a picture's name ends in .svg, .png or .pdf",
+            save, chart, file(ending))
+    end
+end
+
 TestDamage = {}
 
 -- Whatever byte of a file is another one: it is told, or the file can be read.
