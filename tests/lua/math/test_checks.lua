@@ -173,4 +173,38 @@ function TestBench:test_a_pattern_that_matches_nothing()
     end
 end
 
+-- --- memory -------------------------------------------------------------------
+
+TestMemory = {}
+
+-- How many bytes on the CPU f takes at its most, and leaves behind. As the peak is
+-- that of all there was before, so much is held meanwhile.
+local function taken(f)
+    collectgarbage()
+    local before = memory "cpu"
+    local held = zeros((before.peak - before.live) // 8 + 1, {dtype = "f64",
+        device = "cpu"})
+    local live = memory "cpu".live
+    f()
+    local most = memory "cpu".peak - live
+    collectgarbage()
+    collectgarbage()
+    local left = memory "cpu".live - live
+    held:free()
+    return most, left
+end
+
+-- Of f64 operands |A| and |B| are there meanwhile, and no copies of A and B.
+function TestMemory:test_verify_makes_no_copies_of_its_operands()
+    local n, wide = 100000, {dtype = "f64", device = "cpu"}
+    local A, B = rand(3, n, wide), rand(n, 3, wide)
+    local a, b, C = A:clone(), B:clone(), A * B
+    local most, left = taken(function()
+        lu.assertTrue(verify(C, A, B).accept)
+    end)
+    lu.assertTrue(most <= 8 * (A.size + B.size) + 4096, most)
+    lu.assertEquals(left, 0)
+    lu.assertTrue(A == a and B == b)
+end
+
 os.exit(lu.LuaUnit.run("-o", "tap"))
