@@ -10,7 +10,8 @@ local pool = require "lumat.pool"
 local sizes = require "lumat.ranks".sizes
 local unit_text = require "lumat.unit_text"
 local fail, brief = checks.fail, checks.brief
-local ipairs, pairs, select = ipairs, pairs, select
+local collectgarbage, ipairs, next, pairs, select = collectgarbage, ipairs, next,
+    pairs, select
 local setmetatable, type = setmetatable, type
 local concat = table.concat
 local format, larger, smaller = string.format, math.max, math.min
@@ -86,6 +87,25 @@ local function check_room(what, p, m, n, dtype, mb, nb)
     end
 end
 
+-- So many bytes are made before the collector looks for what nothing names: it
+-- sees small tables here, and not what lies on the processes.
+local ENOUGH = 2 ^ 28
+
+-- A full collection, as what was made in several steps is old by then, whenever
+-- as much was made as there was after the last one.
+local function account(p, bytes)
+    p.made = (p.made or 0) + bytes
+    if p.made < larger(ENOUGH, p.left or 0) or
+        not collectgarbage "isrunning" then
+        return
+    end
+    collectgarbage()
+    p.made, p.left = 0, 0
+    for _, w in next, p.by_id do
+        p.left = p.left + w.m * w.n * sizes[w.dtype]
+    end
+end
+
 local dying = {__gc = function(w) w.p.garbage[#w.p.garbage + 1] = w.id end}
 
 -- What lies on the processes, in blocks of mb x nb, or of the pool's size: it
@@ -99,6 +119,7 @@ local function new_parts(what, p, m, n, dtype, mb, nb)
     local w = setmetatable({p = p, id = p.next_id, m = m, n = n, dtype = dtype,
         mb = mb, nb = nb}, dying)
     p.by_id[w.id] = w
+    account(p, m * n * sizes[dtype])
     return w
 end
 

@@ -82,7 +82,8 @@ local function bytes_of(p)
     return p.data.rows * p.data.cols * ranks.sizes[p.data.dtype]
 end
 
--- Bytes out of use, and how many are given back at once: a share of the memory.
+-- Bytes out of use, and how many are given back at once: a share of the memory,
+-- of which each process may have as much.
 local out_of_use, much = 0, nil
 
 function told.free(list)
@@ -90,7 +91,8 @@ function told.free(list)
         out_of_use = out_of_use + (parts[id] and bytes_of(parts[id]) or 0)
         parts[id] = nil
     end
-    much = much or library.memory(grid.device).total // 8
+    if out_of_use == 0 then return end -- nor is there a grid before the first
+    much = much or library.memory(grid.device).total // (8 * rows * cols)
     if out_of_use > much then told.collect() end
 end
 

@@ -408,6 +408,19 @@ function TestPool.test_garbage()
     lu.assertStrContains(pool.info(), "in 1 part")
 end
 
+-- Nor does it stay until somebody collects: 80 of 8 MiB.
+function TestPool.test_garbage_is_found_while_work_goes_on()
+    start(1, 2, 16)
+    local A, p = zeros(1024, 1024, {dtype = "f64"}), require "lumat.pool".running "test"
+    for _, make in ipairs{function() return spread(A) end,
+        function() return drand(1024, {dtype = "f64"}) end} do
+        for _ = 1, 80 do make() end
+        local there = 0
+        for _ in pairs(p.by_id) do there = there + 1 end
+        lu.assertTrue(there < 60, there)
+    end
+end
+
 -- A matrix of which the last name goes while a command is put together, here its
 -- transpose, serves that command.
 function TestPool.test_dying()
