@@ -81,8 +81,8 @@ static int transform_both(lua_State *L)
     int options = 2;
     gpu_transform t = {.name = row->name,
                        .is_inverse = (row->tag & INVERSE) != 0};
-    for (int i = 0; i < 2 && lua_type(L, options) == LUA_TNUMBER; i++)
-        t.length[i] = check_length(L, options++);
+    for (; options < 4 && !lua_istable(L, options); options++)
+        t.length[options - 2] = check_length(L, options);
     t.norm = option_norm(L, options);
     return push_transform(L, m, &t);
 }

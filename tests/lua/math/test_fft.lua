@@ -158,6 +158,12 @@ function TestFFT:test_lengths_and_norms()
     local B = zeros(8, 6, {dtype = "f64"})
     B["1:4, :"] = A
     near(fft2(A, 8, 3), fft2(B[{{}, {1, 3}}]), "both")
+    near(fft2(A, nil, 3), fft2(A[{{}, {1, 3}}]), "columns alone")
+    near(fft2(A, 8), fft2(B), "rows alone")
+    near(ifft2(A, nil, 3, {norm = "ortho"}),
+        ifft2(A[{{}, {1, 3}}], {norm = "ortho"}), "columns and a norm")
+    near(ifft2(A, 8, nil, {norm = "ortho"}), ifft2(B, {norm = "ortho"}),
+        "rows and a norm")
     near(fft(A, 3, {axis = 2}), fft(A[{{}, {1, 3}}], {axis = 2}), "rows")
     for norm, by in pairs{backward = 1, ortho = 1 / math.sqrt(10),
         forward = 1 / 10} do
