@@ -549,6 +549,10 @@ static int tile(lua_State *L)
     int64_t down = lumat_check_size(L, 2);
     if (m->ndim == 2 && lua_isnoneornil(L, 3))
         lumat_raise_argument(L, 3, "is missing: a matrix has columns, too");
+    if (m->ndim == 1 && !lua_isnoneornil(L, 3))
+        lumat_raise_argument(L, 3,
+                             "is of a matrix, and A a vector: v:row() and "
+                             "v:col() are matrices");
     int64_t across = m->ndim == 2 ? lumat_check_size(L, 3) : 1;
     int64_t rows = multiplied(L, "tile", m->rows, down);
     int64_t cols = multiplied(L, "tile", m->cols, across);
@@ -802,8 +806,8 @@ static const lumat_function functions[] = {
      "kron(mat{{1, 2}}, mat{{1}, {10}})", "{{1, 2}, {10, 20}}",
      .group = "outer"},
     {"tile", tile, 1, "A: matrix, m: size [, n: size]", "matrix",
-     "A repeated m times down, n across.", "tile(vec{1, 2}, 2)", "{1, 2, 1, 2}",
-     .group = "joining"},
+     "A repeated m times down, n across; a vector m times, end to end.",
+     "tile(vec{1, 2}, 2)", "{1, 2, 1, 2}", .group = "joining"},
     {0}};
 
 void lumat_open_arrange(lua_State *L)

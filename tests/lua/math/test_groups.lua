@@ -103,9 +103,8 @@ function TestSearch:test_numbers_of_one_slot()
         if x == x then list[#list + 1] = x end
     end
     local v = sort(f64(list))
-    local x = tile(v, 1, 3)
-    lu.assertTrue(searchsorted(v, x:flatten()) ==
-        tile(range(1, #v, 1, {dtype = "f64"}), 1, 3):flatten())
+    lu.assertTrue(searchsorted(v, tile(v, 3)) ==
+        tile(range(1, #v, 1, {dtype = "f64"}), 3))
 end
 
 -- Few values, of which a look misses some.

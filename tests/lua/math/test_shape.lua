@@ -230,6 +230,8 @@ function TestRepeats:test_outer_kron_tile()
     lu.assertEquals(tile(A, 0, 2).shape, {0, 4})
     raises(function() kron(vec{1}, A) end, "matrix")
     raises(function() tile(A, -1, 2) end, "-1")
+    raises(function() tile(vec{1, 2}, 2, 3) end, "tile: n is of a matrix",
+        "v:row()")
     raises(function() tile(A, 2 ^ 40, 2 ^ 40) end, "2199023255552x")
     raises(function() tile(A, 2 ^ 62, 1) end, "memory", "4611686018427387904")
     local tall = zeros(1, 0):reshape(0, 1)["1:0, :"]
