@@ -94,13 +94,15 @@ local function count_of(mask, all)
 end
 
 -- The number of singular values that count: above the largest times eps
--- times the longer side, as NumPy and Octave have it, or above `tol`.
-local function count_above(S, rows, cols, tol)
-    if tol and type(tol) ~= "number" then
-        fail("rank", "tol is %s, expected a number", checks.brief(tol))
+-- times the longer side, as NumPy and Octave have it, or above `tol`. None is
+-- above NaN, and below 0 even those that are 0 would count.
+local function count_above(what, s, tol)
+    if tol and not (type(tol) == "number" and tol >= 0) then
+        fail(what, "tol is %s, expected a number from 0 on", checks.brief(tol))
     end
+    local S = s.S
     if S.rows == 0 then return 0 end
-    tol = tol or larger(rows, cols) * unit[S.dtype] * S[1]
+    tol = tol or larger(s.rows, s.cols) * unit[S.dtype] * S[1]
     return count_of(S:gt(tol), S.rows)
 end
 
@@ -625,7 +627,7 @@ end}
 
 local function rank_of_values(s, tol)
     values_of(s)
-    return count_above(s.S, s.rows, s.cols, tol)
+    return count_above("rank", s, tol)
 end
 
 local function cond_of_values(s)
@@ -657,7 +659,7 @@ end
 
 -- V diag(1 / S) U^H b of the values that count.
 local function by_values(s, b, tol)
-    local r = count_above(s.S, s.rows, s.cols, tol)
+    local r = count_above("solve", s, tol)
     if r == 0 then return zeros(s, s.cols, b.ndim == 2 and b.cols) end
     local U, S, V = leading(s, r)
     local y = U.H * b
@@ -696,7 +698,7 @@ function svd_methods.rcond(F)
 end
 
 local function pseudo_inverse(s, tol)
-    local r = count_above(s.S, s.rows, s.cols, tol)
+    local r = count_above("pinv", s, tol)
     if r == 0 then return zeros(s, s.cols, s.rows) end
     local U, S, V = leading(s, r)
     return V * (U.H / S:col())
@@ -1051,7 +1053,7 @@ local function least_squares(A, b, method)
             "\"svd\" finds the shortest solution")
     end
     vectors_of(s)
-    return by_values(s, b), count_above(s.S, s.rows, s.cols), "svd"
+    return by_values(s, b), count_above("lstsq", s), "svd"
 end
 
 row{
@@ -1164,7 +1166,7 @@ row{
 }
 function factors.null(A, tol)
     local s = vectors_of(values_for("null", A, true))
-    local r = count_above(s.S, s.rows, s.cols, tol)
+    local r = count_above("null", s, tol)
     return r == s.cols and zeros(s, s.cols, 0) or
         s.V[{{}, {r + 1, s.cols}}]:clone()
 end
@@ -1180,7 +1182,7 @@ row{
 }
 function factors.orth(A, tol)
     local s = vectors_of(values_for("orth", A))
-    local r = count_above(s.S, s.rows, s.cols, tol)
+    local r = count_above("orth", s, tol)
     return r == 0 and zeros(s, s.rows, 0) or
         s.U[{{}, {1, r}}]:clone()
 end

@@ -644,6 +644,16 @@ function TestFactors:test_objects()
     raises(function() return qr(ones(2, 3)):solve(vec{1, 2}) end,
         "more columns", "lstsq")
     raises(function() return F:rank("x") end, "tol")
+    for _, tol in ipairs{-1, 0 / 0} do
+        for _, name in ipairs{"rank", "pinv", "null", "orth"} do
+            raises(function() return _G[name](eye(2), tol) end,
+                name .. ": tol is", "expected a number from 0 on")
+        end
+        raises(function() F:rank(tol) end, "rank: tol is")
+        raises(function() F:pinv(tol) end, "pinv: tol is")
+        raises(function() F:solve(ones(F.U.rows), tol) end, "solve: tol is")
+    end
+    lu_.assertEquals(rank(diag(vec{3, 0}), 0), 1)
     equals(svd(mat{{true, false}}).S, {1})
 end
 
