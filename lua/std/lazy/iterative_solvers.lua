@@ -478,10 +478,7 @@ end
 local function iterate(what, A, b, options)
     options = options or {}
     local is_function = operators.is_function(A)
-    if options.cols and not is_function then
-        fail(what, "cols is the size of a function's A; this one has %d",
-            A.cols)
-    end
+    operators.refuse_told(what, A, options)
     local dtype = checks.wider_type(is_function and b or A, b)
     if not is_function then A = as_type(A, dtype) end
     local cols = b.rows

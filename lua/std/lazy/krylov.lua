@@ -248,7 +248,13 @@ local function by_blocks(op, k, how)
     end
 end
 
--- All of a small matrix.
+local function refuse_symmetric()
+    fail("eigs", "symmetric is true, but A is not the same as A.H; " ..
+        "(A + A.H) / 2 is")
+end
+
+-- All of a small matrix. Where that is claimed to be symmetric, and was not looked
+-- at, residuals tell; by blocks they would not converge.
 local function by_all(op, k, how)
     local A = op.matrix or op.apply(library.eye(op.cols,
         {dtype = op.dtype, device = op.device}))
@@ -260,9 +266,13 @@ local function by_all(op, k, how)
     local chosen = cut((order_of(values, how.key)), k)
     local theta, X = values[chosen], vectors[{{}, chosen}]
     local size = k > 0 and values:abs():max() or 0
-    return {values = theta, vectors = X, residuals =
-        (A * X - X % theta:row()):norm{axis = 1}:flatten() /
-            (size > 0 and size or 1)}
+    local residuals = (A * X - X % theta:row()):norm{axis = 1}:flatten() /
+        (size > 0 and size or 1)
+    if how.is_claimed and
+        residuals:gt(larger(how.tol, tolerance[op.dtype])):any() then
+        refuse_symmetric()
+    end
+    return {values = theta, vectors = X, residuals = residuals}
 end
 
 -- The operator (A - near I)^-1, whose largest values belong to those of A that
@@ -296,6 +306,16 @@ local function as_of_A(op, found, near)
     found.residuals = (op.matrix * X - X % values:row()):norm{axis = 1}:flatten() /
         (size > 0 and size or 1)
     return found
+end
+
+local function check_near(options)
+    local near = options.near
+    if near and not (abs(near) < huge) then
+        fail("eigs", "near is %s, expected a finite number",
+            checks.brief(near))
+    elseif near and options.which then
+        fail("eigs", "near says which values: leave out which")
+    end
 end
 
 local function check_count(what, k, n)
@@ -333,17 +353,21 @@ row{
     options = {
         {"which", "\"largestabs\"|\"smallestabs\"|\"largestreal\"|" ..
             "\"smallestreal\"", "\"largestabs\"", "the values that are wanted"},
-        {"near", "number", "none", "those nearest to it"},
+        {"near", "number", "none", "those nearest to it, in place of which"},
         {"symmetric", "boolean", "what A is seen to be", "is A the same as " ..
             "A.H?"},
         {"n", "count", "A's", "the size of a function's A"},
         {"tol", "positive", "1e-12, 1e-5 in f32", "the largest residual"},
         {"steps", "count", "1000", "products with a block of columns, at most"},
         {"block", "count", "4", "columns at a time: more find values that " ..
-            "agree more often"}},
+            "agree more often"},
+        {"dtype", "dtype", "f64", "element type of a function's A"},
+        {"device", "device", "the default device", "where a function's A is"}},
 }
 function krylov.eigs(A, k, options)
     options = options or {}
+    operators.refuse_told("eigs", A, options)
+    check_near(options)
     local op = operator_for("eigs", A, options.n, options.n, options)
     if op.rows ~= op.cols then
         fail("eigs", "needs a square matrix, not %dx%d", op.rows, op.cols)
@@ -353,6 +377,8 @@ function krylov.eigs(A, k, options)
     local how = {key = keys[which], is_symmetric = options.symmetric,
         tol = options.tol or tolerance[op.dtype],
         steps = options.steps or 1000, block = options.block or 4}
+    if how.is_symmetric and op.is_symmetric == false then refuse_symmetric() end
+    how.is_claimed = how.is_symmetric and op.is_symmetric == nil
     if how.is_symmetric == nil then how.is_symmetric = op.is_symmetric end
     local near = options.near or which == "smallestabs" and 0
     how.most = basis_size(k, how.block, op.cols)
@@ -452,10 +478,13 @@ row{
         {"tol", "positive", "1e-12, 1e-5 in f32", "the largest residual"},
         {"steps", "count", "1000", "products with a block of columns, at most"},
         {"block", "count", "4", "columns at a time: more find values that " ..
-            "agree more often"}},
+            "agree more often"},
+        {"dtype", "dtype", "f64", "element type of a function's A"},
+        {"device", "device", "the default device", "where a function's A is"}},
 }
 function krylov.svds(A, k, options)
     options = options or {}
+    operators.refuse_told("svds", A, options)
     local op = operator_for("svds", A, options.rows, options.cols, options)
     check_count("svds", k, smaller(op.rows, op.cols))
     local how = {tol = options.tol or tolerance[op.dtype],

@@ -7,6 +7,7 @@ local checks = require "lumat.checks"
 local steps = require "lumat.factor_steps"
 local fail, is_complex, shape_of = checks.fail, checks.is_complex,
     checks.shape_of
+local ipairs = ipairs
 local operators = {}
 
 local unit = checks.unit
@@ -58,6 +59,28 @@ function operators.of_matrix(what, A)
             not checks.is_asymmetric(A, apart, largest),
         apply = function(X) return A * X end,
         turned = function(Y) return adjoint(A) * Y end}
+end
+
+-- What is told of a function's A only; a matrix has its own.
+local sizes = {"n", "rows", "cols"}
+
+-- Refuses options of functions where A is a matrix, which would not hear them.
+function operators.refuse_told(what, A, options)
+    if operators.is_function(A) then return end
+    for _, name in ipairs(sizes) do
+        if options[name] then
+            fail(what, "%s is the size of a function's A; this one has %d",
+                name, name == "cols" and A.cols or A.rows)
+        end
+    end
+    if options.dtype then
+        fail(what, "dtype is that of a function's A; of this one write A:%s()",
+            options.dtype)
+    end
+    if options.device then
+        fail(what, "device is that of a function's A; of this one write " ..
+            "A:to(%q)", options.device)
+    end
 end
 
 -- rows, cols: of a function, whose options may tell dtype and device.

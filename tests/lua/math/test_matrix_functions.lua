@@ -369,8 +369,42 @@ function TestFewValues:test_bad_input()
         "4 of 4 values", "3 block products")
     raises(function() eigs(eye(3), 1, {which = "best"}) end, "largestabs")
     raises(function() svds(vec{1, 2}, 1) end, "vector 2")
+    for _, near in ipairs{0 / 0, 1 / 0, -1 / 0} do
+        raises(function() eigs(eye(3), 1, {near = near}) end, "near is",
+            "expected a finite number")
+    end
+    raises(function() eigs(eye(3), 1, {near = 2, which = "largestabs"}) end,
+        "near says which values")
     raises(function() svds(sparse(eye(3)), 1, {which = "smallest"}) end,
         "need a dense matrix: svdvals(full(A))")
+end
+
+-- Options that only a function needs.
+function TestFewValues:test_what_a_matrix_does_not_hear()
+    raises(function() eigs(eye(3), 1, {n = 5}) end,
+        "eigs: n is the size of a function's A; this one has 3")
+    raises(function() svds(ones(3, 2), 1, {rows = 5}) end, "this one has 3")
+    raises(function() svds(ones(3, 2), 1, {cols = 5}) end, "this one has 2")
+    for _, f in ipairs{eigs, svds} do
+        raises(function() f(eye(3), 1, {dtype = "f64"}) end, "A:f64()")
+        raises(function() f(eye(3), 1, {device = "cpu"}) end, 'A:to("cpu")')
+    end
+end
+
+function TestFewValues:test_what_is_not_symmetric()
+    local told, says = {symmetric = true}, "symmetric is true, but A is not"
+    local A = random(5, 5, "f64", 1)
+    raises(function() eigs(A, 1, told) end, says, "(A + A.H) / 2")
+    raises(function() eigs(random(150, 150, "f64", 1), 1, told) end, says)
+    raises(function() eigs(function(X) return A * X end, 1,
+        {symmetric = true, n = 5}) end, says)
+    local S = A + A.T
+    agrees(eigs(S, 2, told).values, eigs(S, 2).values, 10)
+    agrees(eigs(function(X) return S * X end, 2,
+        {symmetric = true, n = 5}).values, eigs(S, 2).values, 10)
+    if not t.on_gpu then
+        raises(function() eigs(sparse(A), 1, told) end, says)
+    end
 end
 
 -- What another process makes of them again.
