@@ -190,7 +190,8 @@ static int raise_kind(lua_State *L, const lumat_function *f, lumat_piece name,
     const gpu_sparse *s = lumat_look_at_sparse(L, index);
     const char *what = lua_pushlstring(L, name.start, name.length);
     const char *expected = lumat_push_kind(L, kind);
-    if (s && s->values.storage && is_in(kind, "matrix"))
+    if (s && s->values.storage &&
+        (is_in(kind, "matrix") || is_in(kind, "square")))
         return lumat_raise(L, "%s: %s is %s, expected %s: write full(%s)",
                            said(f), what, got, expected, what);
     return lumat_raise(L, "%s: %s is %s, expected %s: write %s", said(f), what,

@@ -186,7 +186,8 @@ end
 
 function checks.matrix(what, name, A)
     if checks.is_sparse(A) then
-        fail(what, "%s is a sparse matrix; write full(S)", name)
+        fail(what, "%s is a sparse matrix; write full(%s)", name,
+            match(name, "^%w+$") or "S")
     end
     if not checks.is_matrix(A) then
         fail(what, "%s is %s, expected a matrix", name, brief(A))

@@ -730,6 +730,10 @@ function TestErrors:test_what_has_no_meaning()
         "..: cannot join a sparse matrix and a string; for text write tostring(S)")
     raises(function() return argmax(S) end,
         "argmax: A is a sparse matrix, expected a matrix", "write full(A)")
+    for _, f in ipairs{inv, det, eig, eigh, expm, logdet, rcond, eigvals} do
+        raises(function() return f(S) end,
+            "A is a sparse matrix, expected a square matrix: write full(A)")
+    end
 end
 
 function TestErrors:test_indices()

@@ -154,6 +154,8 @@ function TestSolving:test_what_is_refused()
         solve, S, b, {method = "direct"})
     raises("solve: kind is \"general\", which only a square matrix can be, " ..
         "not 3x2", solve, sparse(ones(3, 2)), b, {kind = "general"})
+    raises("solve: b is a sparse matrix; write full(b)", solve, S,
+        sparse(b:col()))
 end
 
 -- A random one with diagonals -below .. above, mostly not symmetric.
