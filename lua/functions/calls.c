@@ -496,6 +496,14 @@ static int is_needed(lua_State *L, const checked *c, int place)
     return 0;
 }
 
+/* Is it what device() tells beside a name: a model and its parts? Another word
+ * there, a dtype, was meant to do something. */
+static int describes_device(lua_State *L, int index)
+{
+    return lua_type(L, index) == LUA_TSTRING &&
+           strstr(lua_tostring(L, index), ", ");
+}
+
 /* May the argument behind those of the form be there? */
 static int is_left_over(lua_State *L, const checked *c, const known_form *f,
                         int place)
@@ -509,7 +517,7 @@ static int is_left_over(lua_State *L, const checked *c, const known_form *f,
     if (type == LUA_TNIL)
         return !is_needed(L, c, place);
     return is_next && ((type == LUA_TTABLE && f->has_options) ||
-                       (type == LUA_TSTRING && c->is_device));
+                       (c->is_device && describes_device(L, place)));
 }
 
 /* The same of all that the form may hold. */

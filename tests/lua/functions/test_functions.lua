@@ -14,6 +14,11 @@ function TestCalls:test_too_many_arguments()
     raises(function() zeros(1, 2, {}, 4) end, "zeros: 4 arguments are too many",
         "zeros(m, n [, {dtype=, device=}])")
     raises(function() A:t(1) end, "t: 2 arguments are too many: write t(A)")
+    raises(function() A:to("cpu", "f64") end,
+        "to: 3 arguments are too many: write to(A, device)")
+    raises(function() sparse(A):to("cpu", "f64") end, "3 arguments are too many")
+    raises(function() kernel_list("cpu", "lu") end, "2 arguments are too many")
+    lu.assertTrue(A:to(device()) == A)
     raises(function() clock(1) end, "clock: 1 argument is too many: write clock()")
     raises(function() kron(A, A, A) end, "kron: 3 arguments")
     raises(function() inv(A, 2) end, "inv: 2 arguments")
