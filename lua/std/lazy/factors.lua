@@ -1226,6 +1226,9 @@ row{
     result = "{2, 1}",
 }
 function factors.polyfit(x, y, n)
+    if x.rows ~= y.rows then
+        fail("polyfit", "x has %d points, y %d", x.rows, y.rows)
+    end
     if x.rows < n + 1 then
         fail("polyfit", "a polynomial of degree %d wants %d points, there are " ..
             "%d", n, n + 1, x.rows)

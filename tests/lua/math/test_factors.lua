@@ -840,6 +840,8 @@ function TestOfFactors:test_polynomials()
     lu_.assertEquals(polyval({1, 2, 3}, 2), 11)
     equals(polyval(vec{5}, mat{{1, 0 / 0}}), {{5, 0 / 0}})
     raises(function() polyfit(vec{1, 2}, vec{1, 2}, 2) end, "3 points", "2")
+    raises(function() polyfit(vec{1, 2, 3}, vec{1, 2}, 1) end,
+        "polyfit: x has 3 points, y 2")
     raises(function() polyfit(vec{1, 0 / 0}, vec{1, 2}, 1) end,
         "polyfit: x[2] is NaN")
     raises(function() polyfit(vec{1, 2}, vec{1 / 0, im}, 1) end,
