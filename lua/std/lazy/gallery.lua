@@ -3,7 +3,7 @@
 -- Octave have under the same names.
 --
 -- All are made in f64 on the device they are wanted on, and rounded once.
-local library = ...
+local library, _, _, private = ...
 local checks = require "lumat.checks"
 local fail, brief = checks.fail, checks.brief
 local matrices = {}
@@ -199,18 +199,32 @@ function matrices.rosser(options)
         {29, -44, 52, -23, 208, 208, -911, 99}}, wide(options)), options)
 end
 
+-- The element that both lists have is c's, as in MATLAB: it is told where r has
+-- another one than rounding would leave.
+local function warn_of_corner(what, c, place, r)
+    local mine, other = c[place], r[1]
+    if library.abs(mine - other) > 1e-6 * library.abs(mine) then
+        private.warn_once(what, format("c[%d] is %s and r[1] is %s at the same " ..
+            "place, which is c's", place, mine, other))
+    end
+end
+
 -- A matrix of c's and r's lengths, of element(i, j, c, r) as tables; r may be
--- left out: then it is c again, or zeros.
-local function of_two_lists(what, c, r, options, element, is_twice)
+-- left out: then it is c again, or zeros. r is the first row, or the last one.
+local function of_two_lists(what, c, r, options, element, is_first)
     if type(r) == "table" and not r[1] then r, options = nil, r end
     c = vector_of(what, c, options)
+    local is_given = r
     r = r and vector_of(what, r, options) or
-        is_twice and (checks.is_complex(c) and library.conj(c) or c) or
+        is_first and (checks.is_complex(c) and library.conj(c) or c) or
         library.zeros(c.rows, wide(options))
     local there = wide(options, checks.is_complex(c) or checks.is_complex(r))
     local first, last = c:totable(), r:totable()
     if #first == 0 or #last == 0 then
         return finished(library.zeros(#first, #last, there), options)
+    end
+    if is_given then
+        warn_of_corner(what, first, is_first and 1 or #first, last)
     end
     return finished(library.fromfn(#first, #last, function(i, j)
         return element(i, j, first, last)
@@ -224,7 +238,7 @@ row{
     group = "gallery",
     help = "The matrix with c as its first column and r, or c again (of " ..
         "complex numbers their conjugates), as its first row, whose elements " ..
-        "depend on i - j alone.",
+        "depend on i - j alone; c[1] counts, where r[1] is another.",
     example = "toeplitz(vec{1, 2, 3})",
     result = "{{1, 2, 3}, {2, 1, 2}, {3, 2, 1}}",
 }
@@ -240,7 +254,8 @@ row{
     gives = "matrix",
     group = "gallery",
     help = "The matrix with c as its first column and r as its last row, or " ..
-        "zeros below c's diagonal, whose elements depend on i + j alone.",
+        "zeros below c's diagonal, whose elements depend on i + j alone; c's " ..
+        "last counts, where r[1] is another.",
     example = "hankel(vec{1, 2, 3})",
     result = "{{1, 2, 3}, {2, 3, 0}, {3, 0, 0}}",
 }

@@ -74,6 +74,29 @@ function TestGallery:test_of_lists()
     raises(function() toeplitz(eye(2)) end, "expected a vector")
 end
 
+-- The corner that both lists have.
+function TestGallery:test_corners()
+    local path = t.scratch(".lua")
+    local function told(code)
+        t.write(path, code)
+        local pipe = assert(io.popen(("'%s' --no-init '%s' 2>&1"):format(
+            os.getenv("LUMAT"), path)))
+        local text = pipe:read("a")
+        pipe:close()
+        return text
+    end
+    lu_.assertStrContains(told "toeplitz({1, 2}, {5, 6})",
+        ":1: toeplitz: c[1] is 1.0 and r[1] is 5.0 at the same place, which is c's")
+    lu_.assertStrContains(told "hankel(vec{1, 2}, {im, 6})",
+        ":1: hankel: c[2] is 2.0 and r[1] is 0 + 1i")
+    lu_.assertEquals(told "toeplitz({1, 2}, {1, 6}) toeplitz{im, 2} hankel{1, 2}",
+        "")
+    lu_.assertEquals(told "toeplitz(vec{0.1, 2}, {0.1, 6}) hankel({0, im}, {im})",
+        "")
+    os.remove(path)
+    is(toeplitz({1, 2}, {5, 6}), mat{{1, 6}, {2, 1}})
+end
+
 -- Of complex numbers, and made complex.
 function TestGallery:test_complex()
     local z = vec({1, 2 * im, -1}, {dtype = "c128"})
