@@ -291,6 +291,8 @@ static int argsort(lua_State *L)
         axis = check_axis_and_options(
             L, "argsort", "argsort(A, 2, {descending=true})", m, &options);
     int descending = is_set(L, options, "descending");
+    if (gpu_is_complex(m))
+        lumat_try(L, gpu_fail_complex("argsort"));
     gpu_matrix *order = lumat_new_matrix(L);
     lumat_try(L, gpu_sort(m, axis, descending, NULL, order));
     lumat_account(L, order);

@@ -29,6 +29,8 @@ static int convert(lua_State *L, gpu_dtype dtype)
     lua_settop(L, 1);
     if (m->dtype == dtype)
         return 1;
+    if (gpu_is_complex(m) && (dtype == GPU_F32 || dtype == GPU_F64))
+        lumat_try(L, gpu_fail_complex(lumat_running_row(L)->name));
     gpu_matrix *out = lumat_new_matrix(L);
     lumat_try(L, gpu_convert(m, dtype, out));
     lumat_account(L, out);

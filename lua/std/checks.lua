@@ -136,6 +136,14 @@ function checks.is_complex(A)
     return A.dtype == "c64" or A.dtype == "c128"
 end
 
+-- Numbers that can be sorted.
+function checks.ordered(what, A)
+    if checks.is_complex(A) then
+        fail(what, "complex numbers have no order: take abs(A), real(A) or " ..
+            "imag(A) first")
+    end
+end
+
 -- Have they 8 bytes a number?
 function checks.is_wide(A)
     return A.dtype == "f64" or A.dtype == "c128"

@@ -313,6 +313,7 @@ function choosing.sortrows(A, columns, options)
         fail("sortrows", "A is a vector (%s): sort(v) sorts its elements",
             shape_of(A))
     end
+    checks.ordered("sortrows", A)
     local keys = sort_keys(A, columns, options.descending == true)
     local order = (#keys == 0 or A.rows < 2) and counted(A.rows, A) or
         order_of_rows(A, keys)
@@ -482,6 +483,7 @@ row{
 }
 function choosing.tiedrank(A, options)
     local axis = axis_of("tiedrank", A, options)
+    checks.ordered("tiedrank", A)
     local n = size_of(A, axis)
     if A.size == 0 then return A:f64() end
     local values, places = library.sort(A, axis, {places = true})

@@ -39,10 +39,7 @@ end
 -- A vector of numbers as keys are: its own, or what is in a mask.
 local function numbers_of(what, name, v)
     checks.matrix(what, name, v)
-    if checks.is_complex(v) then
-        fail(what, "complex numbers have no order: take abs(A), real(A) or " ..
-            "imag(A) first")
-    end
+    checks.ordered(what, v)
     if v.dtype == "bool" then return v:f32() end
     return v
 end

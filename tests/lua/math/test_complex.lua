@@ -153,7 +153,13 @@ function TestMaking:test_what_is_refused()
         return vec({im}, {dtype = "f32"})
     end, "does not go into a matrix of f32")
     local A, Z = rand(2, 2), mat{{im, 1}, {2, 3}}
-    t.raises(function() return Z:f32() end, "the result is complex")
+    t.raises(function() return Z:f32() end, "f32: is of real numbers",
+        "real(A)")
+    t.raises(function() return f64(Z) end, "f64: is of real numbers")
+    for _, name in ipairs{"sort", "argsort", "sortrows", "tiedrank"} do
+        t.raises(function() return _G[name](Z) end,
+            name .. ": complex numbers have no order")
+    end
     t.raises(function() A[{1, 1}] = im end, "complex")
     t.raises(function() A[1] = Z[1] end, "complex")
     t.raises(function() A:add_(Z) end, "complex")
