@@ -28,7 +28,7 @@ end
 
 row{
     name = "fftfreq",
-    takes = "n: count [, d: number] {dtype, device}",
+    takes = "n: count [, d: positive] {dtype, device}",
     gives = "matrix",
     group = "fourier",
     help = "The frequencies of fft's n elements: 0, 1, … and then the negative " ..
@@ -45,7 +45,7 @@ end
 
 row{
     name = "rfftfreq",
-    takes = "n: count [, d: number] {dtype, device}",
+    takes = "n: count [, d: positive] {dtype, device}",
     gives = "matrix",
     group = "fourier",
     help = "The frequencies of the n // 2 + 1 elements of rfft of n numbers: " ..

@@ -230,6 +230,10 @@ function TestSignals:test_frequencies()
     equals(fftfreq(5), vec{0, 1, 2, -2, -1} / 5)
     equals(fftfreq(4, 0.5), vec{0, 0.5, -1, -0.5})
     equals(fftfreq(1), vec{0})
+    for _, f in ipairs{fftfreq, rfftfreq} do
+        raises("d is 0, expected a number above 0", f, 4, 0)
+        raises("d is NaN, expected a number above 0", f, 4, 0 / 0)
+    end
     equals(rfftfreq(5), vec{0, 1, 2} / 5)
     equals(rfftfreq(6, 2, {dtype = "f64"}), vec({0, 1, 2, 3},
         {dtype = "f64"}) / 12)
