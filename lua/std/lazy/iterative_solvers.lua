@@ -122,11 +122,8 @@ local function precondition_of(what, A, M, op)
         return jacobi(what, A)
     elseif M == "ilu" or M == "ichol" then
         return incomplete(what, A, M, op)
-    elseif checks.kind(M) == "matrix" then
-        local F = library.lu(M)
-        local turned = what == "lsqr" and library.lu(adjoint(M))
-        return function(r) return F:solve(r) end,
-            function(r) return turned:solve(r) end
+    elseif not operators.is_function(M) then
+        return by_factors(what, library.lu(M), op)
     elseif getmetatable(M) == "factorisation" then
         return by_factors(what, M, op)
     end
@@ -542,7 +539,7 @@ row{
             "1e-10, 1e-5 in f32", "the largest |b - A x| / |b|"},
         {"steps", "count", "1000", "at most"},
         {"precondition",
-            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
+            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|sparse|function|factors",
             "none", "what is near A, or solves with it"},
         {"start", "matrix", "zeros", "the x to begin with"},
         {"info", "boolean", "false", "tells steps, residual, history"}},
@@ -651,7 +648,7 @@ row{
         {"tol", "positive",
             "1e-10, 1e-5 in f32", "the largest residual or slope"},
         {"precondition",
-            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|function|factors",
+            "\"jacobi\"|\"ilu\"|\"ichol\"|matrix|sparse|function|factors",
             "none", "the M of columns that are more alike"},
         {"cols", "count", "A's", "the size of a function's A"}},
 }

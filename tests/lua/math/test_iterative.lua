@@ -155,6 +155,7 @@ function TestIterative:test_preconditions()
         if name ~= "lsqr" then
             ways[3] = function(r) return r / (4 * d):col() end
             ways[4] = chol(full(A))
+            ways[5] = D * D
         else
             ways[3] = function(r) return r / (4 * d):col() end
         end
@@ -174,6 +175,11 @@ function TestIterative:test_preconditions()
         "jacobi"}) end, "elements of A", "function")
     raises(function() cg(A, b, {precondition = chol(eye(3))}) end, "3x3",
         "100x100")
+    for _, M in ipairs{eye(3), speye(3), ones(100, 3)} do
+        raises(function() cg(A, b, {precondition = M}) end,
+            "cg: the precondition is", "x3, expected 100x100")
+    end
+    lu.assertEquals(lsqr(A, b, {precondition = D * D, info = true}).shape, {100})
 end
 
 -- Incomplete factors, by name and as objects, of each type; steps are those of
