@@ -240,6 +240,26 @@ function TestWords:test_what_is_to_be_written_runs()
     lu.assertIsTrue(count > 80)
 end
 
+-- What is written instead gives what the word gives.
+function TestWords:test_what_is_written_is_meant()
+    local A, v = mat{{1, 2}, {0, -3}}, vec{1, 2, 3}
+    for word, meant in pairs{istriu = true, istril = false, nanmean = 0, nanmax = 2,
+        nanmin = -3, nansum = 0, rem = mat{{1, 2}, {0, 0}}, fmod = mat{{1, 2}, {0, 0}},
+        remainder = mat{{1, 2}, {0, 0}}, prctile = vec{1.5, 2, 2.5},
+        cumulative_trapezoid = vec{0, 1.5, 4}, permute = A.T} do
+        local env = setmetatable({A = A, v = v}, {__index = _G})
+        local got = load("return " .. manual.words[word].write, "=word", "t", env)()
+        lu.assertTrue(got == meant, word)
+    end
+    local minus = load("return " .. manual.words.rem.write, "=word", "t",
+        setmetatable({A = mat{{-7, 7}}}, {__index = _G}))()
+    lu.assertTrue(minus == mat{{-1, 1}})
+    for _, word in ipairs{"ctranspose", "adjoint"} do
+        lu.assertEquals(manual.words[word].write, "A.H")
+    end
+    lu.assertEquals(manual.words.pcg.write, "cg(A, b)")
+end
+
 -- The first name in an answer of the search.
 local function first_of(text)
     return text:match("^%s+(%S+)") or text:match("\n  (%S+)")
