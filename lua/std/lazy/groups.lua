@@ -746,6 +746,9 @@ local function check_values(what, s, X)
         fail(what, "X lies on %s, the keys on %s: X:to(\"%s\")", X.device,
             s.device, s.device)
     end
+    if checks.is_complex(X) then
+        fail(what, "X is complex: take real(X), imag(X) or abs(X)")
+    end
     return numbers_of(what, "X", X)
 end
 

@@ -471,6 +471,13 @@ function TestGroups:test_nan()
     raises(function() g:sum(x, {ddof = 0}) end, "no option 'ddof'")
     raises(function() g:sum(vec{1, 2}) end, "keys for 4 rows")
     raises(function() g:sum(3) end, "expected a matrix")
+    raises(function() g:sum(x, nil, 5) end, "sum: g:sum takes 2 arguments, not 5")
+    raises(function() g:apply(x, sum, 5) end, "g:apply takes 2 arguments")
+    raises(function() g:places(1, 2) end, "places: g:places takes 1 argument, not 2")
+    raises(function() g:mean(x * im) end, "mean: X is complex: take real(X)")
+    raises(function() histogram(x):unpack(1) end, "h:unpack takes no arguments")
+    raises(function() unique(x, {counts = true}):unpack(1) end,
+        "u:unpack takes no arguments")
     raises(function() return g.sums end, "there is no 'sums' of it")
 end
 
