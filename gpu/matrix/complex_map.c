@@ -585,9 +585,8 @@ static gpu_status check_shape(const char *name, const gpu_matrix *shape,
                (shape->cols == out->cols || shape->cols == 1);
     if (fits && (out->ndim == 2 || shape->rows == out->rows))
         return GPU_OK;
-    return gpu_fail(GPU_SHAPE, "%s: the result is %lldx%lld, out is %s", name,
-                    (long long)shape->rows, (long long)shape->cols,
-                    gpu_shape_text(out));
+    return gpu_fail(GPU_SHAPE, "%s: the result is %s, out is %s", name,
+                    gpu_shape_text(shape), gpu_shape_text(out));
 }
 
 /* As its operands lie, as gpu_map's are. */

@@ -569,9 +569,11 @@ static gpu_status as_result(const gpu_matrix *c, int ndim, int64_t m, int64_t n,
                             int left_vector, gpu_matrix *out)
 {
     int64_t rows = ndim == 2 ? m : m * n, cols = ndim == 2 ? n : 1;
-    if (c->ndim != ndim || c->rows != rows || c->cols != cols)
-        return gpu_fail(GPU_SHAPE, "matmul: the result is %lldx%lld, out is %s",
-                        (long long)m, (long long)n, gpu_shape_text(c));
+    if (c->ndim != ndim || c->rows != rows || c->cols != cols) {
+        gpu_matrix result = {.ndim = ndim, .rows = rows, .cols = cols};
+        return gpu_fail(GPU_SHAPE, "matmul: the result is %s, out is %s",
+                        gpu_shape_text(&result), gpu_shape_text(c));
+    }
     *out = as_factor(c, left_vector);
     return GPU_OK;
 }
