@@ -247,8 +247,11 @@ function TestWords:test_what_is_written_is_meant()
         nanmin = -3, nansum = 0, rem = mat{{1, 2}, {0, 0}}, fmod = mat{{1, 2}, {0, 0}},
         remainder = mat{{1, 2}, {0, 0}}, prctile = vec{1.5, 2, 2.5},
         cumulative_trapezoid = vec{0, 1.5, 4}, permute = A.T,
-        kurtosis = 1.5, skew = 0, invhilbert = invhilb(2)} do
-        local env = setmetatable({A = A, v = v, n = 2}, {__index = _G})
+        kurtosis = 1.5, skew = 0, invhilbert = invhilb(2), rotr90 = mat{{0, 1}, {-3, 2}},
+        mink = vec{1, 2}, maxk = vec{3, 2}, bisect = vec{2, 3, 4}, lower_bound = vec{1, 2, 3},
+        condest = cond(A, 1), hfft = vec{8, -2, 0, -2},
+        ihfft = vec{2, -0.5 + math.sqrt(3) / 6 * -im}} do
+        local env = setmetatable({A = A, v = v, w = v, n = 2}, {__index = _G})
         local got = load("return " .. manual.words[word].write, "=word", "t", env)()
         lu.assertTrue(got == meant or close(got, meant, 1e-5), word)
     end
@@ -258,7 +261,9 @@ function TestWords:test_what_is_written_is_meant()
     for _, word in ipairs{"ctranspose", "adjoint"} do
         lu.assertEquals(manual.words[word].write, "A.H")
     end
-    lu.assertEquals(manual.words.pcg.write, "cg(A, b)")
+    for word, write in pairs{pcg = "cg(A, b)", conjugate = "conj(A)", ifftn = "ifft2(A)"} do
+        lu.assertEquals(manual.words[word].write, write)
+    end
 end
 
 -- The first name in an answer of the search.
