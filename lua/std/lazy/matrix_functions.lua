@@ -135,6 +135,11 @@ function functions.expm(A)
     local pade = checks.is_wide(A) and double or single
     local norm, times, powers, at = library.norm(A, 1), 0, {}, 1
     if norm == huge then fail("expm", "the norm of A overflows") end
+    -- where an element overflows, squares would have infinity times 0
+    local below, above = steps.structure(A)
+    if below == 0 and above == 0 then
+        return library.diag(library.exp(library.diag(A)))
+    end
     while at < #pade and norm > pade[at].most do at = at + 1 end
     if norm > pade[at].most then times, powers = halvings(A, pade, norm) end
     local odd, even = odd_and_even(A / 2.0 ^ times, pade[at][1], powers)

@@ -38,6 +38,16 @@ end
 TestMatrixFunctions = {}
 
 -- Each approximation, and halvings, against the eigenvalues.
+-- Of which an element overflows, and no other one does.
+function TestMatrixFunctions:test_expm_of_diagonals()
+    for _, dtype in ipairs{"f32", "f64"} do
+        local d = vec({3000, 1, -3000}, {dtype = dtype})
+        lu.assertTrue(expm(diag(d)) == diag(exp(d)), dtype)
+    end
+    local z = vec{im, 2, 0}
+    lu.assertTrue(expm(diag(z)) == diag(exp(z)))
+end
+
 function TestMatrixFunctions:test_expm_of_every_size()
     for _, size in ipairs{1e-6, 1e-2, 0.1, 0.3, 0.9, 1.8, 2, 4, 30} do
         for _, dtype in ipairs{"f32", "f64"} do
