@@ -37,7 +37,7 @@ template <class T> __device__ __noinline__ T any_modulo(T x, T y)
 /* What is left of x by the nearest multiple of y, whole times it, has no more
  * bits than y has, so that it is exact, and so is what y added to it gives,
  * unless fmod's is rounded, too: the CPU's vectors do the same. whole: within a
- * quarter of x / y. */
+ * quarter of x / y, and below a half where that is. */
 template <class T> __device__ __forceinline__ T near_modulo(T x, T y, T whole)
 {
     T rest = fma(-rint(whole), y, x);
@@ -49,6 +49,8 @@ template <class T> __device__ __forceinline__ T near_modulo(T x, T y, T whole)
 __device__ __forceinline__ float modulo(float x, float y)
 {
     float size = fabsf(y), quotient = __fdividef(x, y); /* to two units */
+    if (fabsf(x) < 0.5f * size)
+        quotient = 0;
     if (size >= 0x1p-126f && size < 0x1p126f && fabsf(quotient) < 0x1p20f)
         return near_modulo(x, y, quotient);
     return any_modulo(x, y);

@@ -496,12 +496,16 @@ static int is_needed(lua_State *L, const checked *c, int place)
     return 0;
 }
 
-/* Is it what device() tells beside a name: a model and its parts? Another word
- * there, a dtype, was meant to do something. */
+/* Is it what device() tells beside the name before it? Another word there, a
+ * dtype, was meant to do something. */
 static int describes_device(lua_State *L, int index)
 {
-    return lua_type(L, index) == LUA_TSTRING &&
-           strstr(lua_tostring(L, index), ", ");
+    gpu_device *d;
+    if (lua_type(L, index) != LUA_TSTRING ||
+        lua_type(L, index - 1) != LUA_TSTRING ||
+        gpu_open(lua_tostring(L, index - 1), &d) != GPU_OK)
+        return 0;
+    return strcmp(lua_tostring(L, index), gpu_device_description(d)) == 0;
 }
 
 /* May the argument behind those of the form be there? */

@@ -81,7 +81,7 @@ static dim3 blocks_of(const panel_rows *r)
                 (unsigned)ceil_div(r->nb, COLUMNS_AT_ONCE));
 }
 
-static gpu_status launch_double(cuda_device *d, const panel_rows *r)
+static gpu_status double_panel(cuda_device *d, const panel_rows *r)
 {
     double_rows<<<blocks_of(r), dim3(COLUMNS_AT_ONCE, ROWS_AT_ONCE), 0,
                   d->stream>>>(*r);
@@ -89,7 +89,7 @@ static gpu_status launch_double(cuda_device *d, const panel_rows *r)
     return GPU_OK;
 }
 
-static gpu_status launch_join(cuda_device *d, const panel_rows *r)
+static gpu_status join_panel(cuda_device *d, const panel_rows *r)
 {
     join_rows<<<blocks_of(r), dim3(COLUMNS_AT_ONCE, ROWS_AT_ONCE), 0,
                 d->stream>>>(*r);
@@ -102,9 +102,9 @@ gpu_status gpu_cuda_factor_doubled_square(cuda_device *d, const cholesky *c,
 {
     padded e = panel_of(c, j);
     panel_rows square = rows_of(c, &e, j, j + nb, j, nb);
-    TRY(launch_double(d, &square));
+    TRY(double_panel(d, &square));
     TRY(gpu_cuda_factor_square(d, c, &e, 0, 2 * nb, 2 * j));
-    return launch_join(d, &square);
+    return join_panel(d, &square);
 }
 
 gpu_status gpu_cuda_solve_doubled_rows(cuda_device *d, const cholesky *c, int j,
@@ -114,9 +114,9 @@ gpu_status gpu_cuda_solve_doubled_rows(cuda_device *d, const cholesky *c, int j,
     panel_rows below = rows_of(c, &e, j + nb, c->p->side, j, nb);
     gpu_view first =
         gpu_cuda_rows_view(e.data + 2 * nb * e.ld, below.m, 2 * nb, 2 * e.ld);
-    TRY(launch_double(d, &below));
+    TRY(double_panel(d, &below));
     TRY(gpu_cuda_solve_rows(d, c, &e, 0, 2 * nb, &first));
-    return launch_join(d, &below);
+    return join_panel(d, &below);
 }
 
 gpu_status gpu_cuda_update_by_doubled(cuda_device *d, const cholesky *c, int i,

@@ -5,9 +5,9 @@
  * updated first, and factored beside the update of what is behind it: few
  * multiprocessors are kept free for it. Those of c64: chol_complex.cu.
  *
- * Limited by the squares up to 8192, n / 128 blocks one after the other, 37 us
- * each; above by the tensor cores' power. Source: Golub and Van Loan, Matrix
- * Computations, 4th edition, 4.2. Needs sm_90a. */
+ * Limited by the squares up to 8192, n / 128 blocks one after the other (of c64
+ * n / 64), 37 us each; above by the tensor cores' power. Source: Golub and Van
+ * Loan, Matrix Computations, 4th edition, 4.2. Needs sm_90a. */
 #include <limits.h>
 #include "definite_block.h"
 #include "definite_rows.h"
@@ -102,10 +102,10 @@ static gpu_status update_rows(cuda_device *d, const cholesky *c, int i, int end,
                               int j, int nb)
 {
     const padded *p = c->p;
-    int first = j + nb;
-    int64_t m = end - i, n = end - first;
     if (p->parts == 2)
         return gpu_cuda_update_by_doubled(d, c, i, end, j, nb);
+    int first = j + nb;
+    int64_t m = end - i, n = end - first;
     gpu_view to = gpu_cuda_rows_view(element(p, i, first), m, n, p->ld);
     gpu_view a = gpu_cuda_rows_view(element(p, i, j), m, nb, p->ld);
     gpu_view b = gpu_cuda_rows_view(element(p, first, j), n, nb, p->ld);
@@ -149,12 +149,11 @@ static gpu_status factor_blocks(cuda_device *d, cuda_side *side,
 
 /* --- the memory ----------------------------------------------------------- */
 
-/* Of p's columns, which doubled ones are two of; and of two panels of these. */
 static gpu_status begin_cholesky(cuda_device *d, const padded *p, cholesky *c)
 {
     int none = INT_MAX, parts = p->parts;
     *c = {p, parts == 2 ? complex_width(p->n) : panel_width(p->n)};
-    size_t inverses = (size_t)(parts * p->side) * STEP;
+    size_t inverses = (size_t)(parts == 2 ? 2 * c->width : p->side) * STEP;
     size_t panel =
         parts == 2 ? (size_t)(2 * p->side) * (size_t)(2 * c->width) : 0;
     c->bytes = (inverses + 2 * panel) * sizeof(float) + sizeof *c->minor;
@@ -182,8 +181,8 @@ bool gpu_cuda_can_own_cholesky(const cuda_device *d, const gpu_view *a)
            a->rows < INT_MAX / 4;
 }
 
-/* What is not positive becomes NaN, and so does what follows: so the first
- * number that was noted is the minor's. */
+/* a is as it was until the whole factor is there: so what ours is not for is
+ * left to cuSOLVER, and so is to say which minor is not positive. */
 static gpu_status factor_padded(cuda_device *d, gpu_factoring *f,
                                 const cholesky *c)
 {
@@ -195,10 +194,10 @@ static gpu_status factor_padded(cuda_device *d, gpu_factoring *f,
     gpu_cuda_rest_side(d, side);
     TRY(status);
     TRY(gpu_cuda_download(d, &found, c->minor, sizeof found));
-    f->trouble = found / p->parts < p->n ? found / p->parts + 1 : 0;
-    if (f->trouble > 0)
-        return GPU_OK;
-    TRY(gpu_cuda_unpad(d, p, PADDED_LOWER, LEAST_ROOT, &f->a, &is_fine));
+    if (found / p->parts < p->n) /* it, or what is too small for us? */
+        return gpu_cuda_factor_cusolver.factor(d, f);
+    TRY(gpu_cuda_unpad(d, p, PADDED_LOWER, LEAST_ROOT, MOST_ROOT, &f->a,
+                       &is_fine));
     if (!is_fine) /* what overflows or underflows; a is as it was */
         return gpu_cuda_factor_cusolver.factor(d, f);
     return gpu_cuda_wait(d);

@@ -6,16 +6,17 @@
 #include "padded.h"
 
 /* On L's diagonal, of what is well in range. */
-static const float LEAST_ROOT = 0x1p-50f;
+static const float LEAST_ROOT = 0x1p-50f, MOST_ROOT = 0x1p60f;
 
 typedef struct cholesky {
     const padded *p; /* what becomes L */
     int width;       /* of a panel of columns */
-    /* Memory of the device: inverses of blocks on the diagonal, see
-     * factor_definite, 32 numbers a column; of c64 the panels, in turns, in
-     * doubled form, their rows 2 width apart; and the first minor that is not
-     * positive, counted from 0, where columns may be doubled ones, or INT_MAX.
-     */
+    /* Memory of the device. Inverses of blocks on the diagonal, see
+     * factor_definite, 32 numbers a column: of f32 of all columns, of c64 of a
+     * doubled panel's, as the rows below a square are solved for before the
+     * next begins. Of c64 two panels, in turns, doubled, their rows 2 width
+     * apart. And the first pivot that is not positive, counted from 0, among
+     * doubled columns where they are, or INT_MAX. */
     float *inverses, *doubled[2];
     int *minor;
     size_t bytes;

@@ -5,7 +5,8 @@
  *   lu_split16.cu   our own LU: pivot_columns.h
  *   lu_complex.cu   our own LU of c64: pivot_complex.h
  *   chol_split16.cu our own Cholesky: definite_block.h; of c64 chol_complex.cu
- *   qr_split16.cu   our own QR: reflect_columns.h, join_columns.h
+ *   qr_split16.cu   our own QR: reflect_columns.h, join_columns.h; of c64
+ *                   reflect_complex.h
  *   padded.cu       what these work on, products, triangles: block_solve.h
  *   refine.cu       f64 systems by f32 factors: vector_solve.h
  *   batch.cu        many small systems at once: pivot_numbers.h

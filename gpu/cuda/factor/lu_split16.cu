@@ -423,7 +423,8 @@ gpu_status gpu_cuda_own_lu(cuda_device *d, const gpu_view *a, int is_ahead,
         gpu_cuda_free(d, whole, bytes);
     }
     if (status == GPU_OK)
-        status = gpu_cuda_unpad(d, &p, PADDED_ALL, LEAST_PIVOT, a, is_fine);
+        status = gpu_cuda_unpad(d, &p, PADDED_ALL, LEAST_PIVOT, INFINITY, a,
+                                is_fine);
     gpu_cuda_end_padded(d, &p);
     return status;
 }

@@ -42,7 +42,7 @@ __device__ __forceinline__ float2 taken<float2>(const float *from, int64_t ld,
 template <class E, class T, class S>
 __global__ void __launch_bounds__(TILE *TILE_ROWS)
     copy_in(const T *a, int64_t row, int64_t col, int rows, int cols, S scale,
-            float *to, int64_t ld, int part)
+            const float *scales, float *to, int64_t ld, int part)
 {
     __shared__ E tile[TILE][TILE + 1];
     int i0 = (int)blockIdx.y * TILE, j0 = (int)blockIdx.x * TILE;
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(TILE *TILE_ROWS)
         int i = i0 + (by_columns ? x : k), j = j0 + (by_columns ? k : x);
         E v = unit<E>(i == j);
         if (i < rows && j < cols)
-            v = times(a[i * row + j * col], scale);
+            v = times(a[i * row + j * col], scales ? (S)scales[j] : scale);
         if (by_columns)
             tile[x][k] = v;
         else
@@ -68,8 +68,8 @@ __global__ void __launch_bounds__(TILE *TILE_ROWS)
 
 template <class E>
 __global__ void __launch_bounds__(TILE *TILE_ROWS)
-    copy_out(const float *from, int64_t ld, int rows, int cols, E *a,
-             int64_t row, int64_t col, int part, float upper)
+    copy_out(const float *from, int64_t ld, int rows, int cols,
+             const float *scales, E *a, int64_t row, int64_t col, int part)
 {
     __shared__ E tile[TILE][TILE + 1];
     int i0 = (int)blockIdx.y * TILE, j0 = (int)blockIdx.x * TILE;
@@ -85,18 +85,19 @@ __global__ void __launch_bounds__(TILE *TILE_ROWS)
         int i = i0 + (by_columns ? x : k), j = j0 + (by_columns ? k : x);
         E v = by_columns ? tile[x][k] : tile[k][x];
         if (i < rows && j < cols && (part == PADDED_ALL || j <= i))
-            a[i * row + j * col] = j >= i ? times(v, upper) : v;
+            a[i * row + j * col] =
+                scales && j >= i ? times(v, 1 / scales[j]) : v;
     }
 }
 
 enum { LOOKERS = 256 };
 
 /* A block looks at rows, four columns a thread; *odd is set where there is Inf
- * or NaN in the part that is meant, or less than least on the diagonal, whose
- * numbers are real. */
+ * or NaN in the part that is meant, or on the diagonal, whose numbers are real,
+ * less than least or more than most. */
 __global__ void __launch_bounds__(LOOKERS)
     look_for_odd(const float *a, int64_t ld, int parts, int side, int across,
-                 int part, float least, int *odd)
+                 int part, float least, float most, int *odd)
 {
     float sum = 0; /* zero times anything finite */
     for (int r = (int)blockIdx.x; r < parts * side; r += (int)gridDim.x) {
@@ -104,7 +105,7 @@ __global__ void __launch_bounds__(LOOKERS)
         int end = part == PADDED_LOWER ? min(i + 1, across) : across;
         if (threadIdx.x == 0 && r == i * parts && i < across) {
             float pivot = fabsf(a[r * ld + i]);
-            if (pivot > 0 && pivot < least)
+            if (pivot > 0 && (pivot < least || pivot > most))
                 *odd = 1;
         }
         for (int j = 4 * (int)threadIdx.x; j < end; j += 4 * LOOKERS) {
@@ -133,7 +134,7 @@ static void launch_copy(cuda_device *d, const gpu_view *a, int rows, int cols,
 {
     copy_in<E><<<tiles_of(p), dim3(TILE, TILE_ROWS), 0, d->stream>>>(
         (const T *)a->data, a->row_stride, a->col_stride, rows, cols, scale,
-        p->data, p->ld, part);
+        p->scales, p->data, p->ld, part);
 }
 
 /* rows, cols: of a's that are copied. */
@@ -188,78 +189,114 @@ gpu_status gpu_cuda_pad_identity(cuda_device *d, const gpu_view *b, padded *p)
 }
 
 gpu_status gpu_cuda_copy_back(cuda_device *d, const padded *p, padded_part part,
-                              double upper, const gpu_view *a)
+                              const gpu_view *a)
 {
     dim3 tiles = tiles_of(p), threads(TILE, TILE_ROWS);
     if (p->parts == 2)
         copy_out<<<tiles, threads, 0, d->stream>>>(
-            p->data, p->ld, p->n, p->cols, (float2 *)a->data, a->row_stride,
-            a->col_stride, part, (float)upper);
+            p->data, p->ld, p->n, p->cols, p->scales, (float2 *)a->data,
+            a->row_stride, a->col_stride, part);
     else
         copy_out<<<tiles, threads, 0, d->stream>>>(
-            p->data, p->ld, p->n, p->cols, (float *)a->data, a->row_stride,
-            a->col_stride, part, (float)upper);
+            p->data, p->ld, p->n, p->cols, p->scales, (float *)a->data,
+            a->row_stride, a->col_stride, part);
     return gpu_cuda_check(d, cudaGetLastError());
 }
 
-/* The largest magnitude's bits join *most. */
-__global__ void __launch_bounds__(LOOKERS)
-    find_largest(const float *a, int64_t row, int64_t col, int rows, int cols,
-                 unsigned *most)
+/* The power of two that brings a number to [1, 2), or as near as one does. */
+__device__ __forceinline__ float scale_of(unsigned bits)
 {
-    unsigned largest = 0;
-    bool by_columns = row == 1;
-    int lines = by_columns ? cols : rows, length = by_columns ? rows : cols;
-    int64_t line = by_columns ? col : row, step = by_columns ? row : col;
-    for (int i = (int)blockIdx.x; i < lines; i += (int)gridDim.x)
-#pragma unroll 4
-        for (int j = (int)threadIdx.x; j < length; j += LOOKERS)
-            largest = max(largest,
-                          __float_as_uint(a[i * line + j * step]) & 0x7fffffff);
-    largest = __reduce_max_sync(~0u, largest);
-    if (threadIdx.x % 32 == 0)
-        atomicMax(most, largest);
+    int exponent = (int)(bits >> 23);
+    return bits == 0 ? 1 : scalbnf(1, exponent == 0 ? 126 : 127 - exponent);
 }
 
-gpu_status gpu_cuda_find_scale(cuda_device *d, const gpu_view *a, double *scale)
+/* A block has a column, of so many numbers; *most becomes the bits of the
+ * largest magnitude of all. scales: NULL, or for each column its own. */
+__global__ void __launch_bounds__(LOOKERS)
+    find_largest(const float *a, int64_t ld, int numbers, int cols,
+                 float *scales, unsigned *most)
 {
-    unsigned *most, bits = 0;
+    __shared__ unsigned of_column;
+    for (int j = (int)blockIdx.x; j < cols; j += (int)gridDim.x) {
+        unsigned largest = 0;
+        if (threadIdx.x == 0)
+            of_column = 0;
+        __syncthreads(); /* so it is */
+#pragma unroll 4
+        for (int i = (int)threadIdx.x; i < numbers; i += LOOKERS)
+            largest = max(largest, __float_as_uint(a[i + j * ld]) & 0x7fffffff);
+        largest = __reduce_max_sync(~0u, largest);
+        if (threadIdx.x % 32 == 0)
+            atomicMax(&of_column, largest);
+        __syncthreads(); /* the column's is known */
+        if (threadIdx.x == 0) {
+            atomicMax(most, of_column);
+            if (scales)
+                scales[j] = scale_of(of_column);
+        }
+        __syncthreads(); /* and read */
+    }
+}
+
+gpu_status gpu_cuda_find_largest(cuda_device *d, const gpu_view *a,
+                                 float *scales, float *largest)
+{
+    unsigned *most;
     int parts = a->dtype == GPU_C64 ? 2 : 1;
     TRY(gpu_cuda_take_room(d, sizeof *most, (void **)&most));
     gpu_status status =
         gpu_cuda_check(d, cudaMemsetAsync(most, 0, sizeof *most, d->stream));
     if (status == GPU_OK) {
-        find_largest<<<(unsigned)(8 * d->sms), LOOKERS, 0, d->stream>>>(
-            (const float *)a->data, a->row_stride, parts * a->col_stride,
-            parts * (int)a->rows, (int)a->cols, most);
+        find_largest<<<(unsigned)smaller(a->cols, 16 * d->sms), LOOKERS, 0,
+                       d->stream>>>((const float *)a->data,
+                                    parts * a->col_stride, parts * (int)a->rows,
+                                    (int)a->cols, scales, most);
         status = gpu_cuda_check(d, cudaGetLastError());
     }
     if (status == GPU_OK)
-        status = gpu_cuda_download(d, &bits, most, sizeof bits);
+        status = gpu_cuda_download(d, largest, most, sizeof *largest);
     gpu_cuda_free(d, most, sizeof *most);
-    unsigned exponent = bits >> 23;
-    *scale =
-        exponent == 0 || exponent == 255 ? 0 : ldexp(1, 127 - (int)exponent);
     return status;
 }
 
+gpu_status gpu_cuda_pad_by_columns(cuda_device *d, const gpu_view *a, padded *p,
+                                   int *is_finite)
+{
+    float largest;
+    TRY(begin_padded(d, a, p));
+    p->scale_bytes = (size_t)a->cols * sizeof *p->scales;
+    gpu_status status =
+        gpu_cuda_take_room(d, p->scale_bytes, (void **)&p->scales);
+    if (status == GPU_OK)
+        status = gpu_cuda_find_largest(d, a, p->scales, &largest);
+    if (status != GPU_OK) {
+        gpu_cuda_end_padded(d, p);
+        return status;
+    }
+    *is_finite = largest - largest == 0;
+    return fill_padded(d, a, p->n, p->cols, 1, PADDED_ALL, p);
+}
+
 gpu_status gpu_cuda_unpad(cuda_device *d, const padded *p, padded_part part,
-                          float least, const gpu_view *a, int *is_fine)
+                          float least, float most, const gpu_view *a,
+                          int *is_fine)
 {
     int odd = 0;
     look_for_odd<<<(unsigned)smaller(p->side, 8 * d->sms), LOOKERS, 0,
                    d->stream>>>(p->data, p->ld, p->parts, p->side, p->across,
-                                part, least, p->odd);
+                                part, least, most, p->odd);
     LAUNCHED(d);
     TRY(gpu_cuda_download(d, &odd, p->odd, sizeof odd));
     *is_fine = !odd;
-    return odd ? GPU_OK : gpu_cuda_copy_back(d, p, part, 1, a);
+    return odd ? GPU_OK : gpu_cuda_copy_back(d, p, part, a);
 }
 
 void gpu_cuda_end_padded(cuda_device *d, padded *p)
 {
     gpu_cuda_free(d, p->data, p->bytes);
     gpu_cuda_free(d, p->odd, sizeof *p->odd);
+    gpu_cuda_free(d, p->scales, p->scale_bytes);
+    p->scales = NULL;
     p->data = NULL;
     p->odd = NULL;
 }

@@ -1,8 +1,8 @@
-/* What our own factorisations work on: a copy of an f32 matrix, row by row, its
- * sides rounded up to whole blocks, with the identity's elements behind the
- * last row and column; these stay as they are, whatever is done. Of a c64
- * matrix a row's real parts are a row of the copy, its imaginary ones the next:
- * a complex matrix times it is then a real product, with the real matrix
+/* What our own factorisations work on: a copy of a matrix in f32, row by row,
+ * its sides rounded up to whole blocks, with the identity's elements behind the
+ * last row and column; these touch nothing of the matrix, whatever is done. Of
+ * a c64 matrix a row's real parts are a row of the copy, its imaginary ones the
+ * next: a complex matrix times it is then a real product, with the real matrix
  * [re -im; im re] for each element of the left one ("doubled"). */
 #ifndef GPU_CUDA_PADDED_H
 #define GPU_CUDA_PADDED_H
@@ -19,7 +19,9 @@ typedef struct padded {
     int cols, across; /* columns, and rounded up: of a square matrix the same */
     int64_t ld;
     size_t bytes;
-    int *odd; /* of the device: was there a number that is none? */
+    int *odd;      /* of the device: was there a number that is none? */
+    float *scales; /* of the device: NULL, or what columns were multiplied by */
+    size_t scale_bytes;
 } padded;
 
 /* The triangle that is copied. */
@@ -28,21 +30,27 @@ typedef enum padded_part { PADDED_ALL, PADDED_LOWER } padded_part;
 /* times scale, rounded to f32; a may be f64, or c64 */
 gpu_status gpu_cuda_pad(cuda_device *d, const gpu_view *a, double scale,
                         padded_part part, padded *p);
+/* All of it, each column times the power of two that brings its largest number
+ * to [1, 2): what is small in one is not small beside another's. A complex one
+ * lies column by column. Are all numbers finite? Waits. */
+gpu_status gpu_cuda_pad_by_columns(cuda_device *d, const gpu_view *a, padded *p,
+                                   int *is_finite);
 /* The same of an identity of b's shape and type. */
 gpu_status gpu_cuda_pad_identity(cuda_device *d, const gpu_view *b, padded *p);
 /* Back to a, if all of it are finite numbers, and those on the diagonal zero or
- * at least so large: where split16 adds in place, subnormal numbers are lost.
- * Else a stays. Waits. */
+ * from least to most: where split16 adds in place, subnormal numbers are lost,
+ * and the largest have no reciprocal. Else a stays. Waits. */
 gpu_status gpu_cuda_unpad(cuda_device *d, const padded *p, padded_part part,
-                          float least, const gpu_view *a, int *is_fine);
-/* Back to a, with what is on or above the diagonal times a power of two. */
+                          float least, float most, const gpu_view *a,
+                          int *is_fine);
+/* Back to a; what is on or above the diagonal without its column's scale. */
 gpu_status gpu_cuda_copy_back(cuda_device *d, const padded *p, padded_part part,
-                              double upper, const gpu_view *a);
+                              const gpu_view *a);
 void gpu_cuda_end_padded(cuda_device *d, padded *p);
-/* The power of two that brings a's largest number to [1, 2); 0 where that is no
- * normal number. A complex a lies column by column. Waits. */
-gpu_status gpu_cuda_find_scale(cuda_device *d, const gpu_view *a,
-                               double *scale);
+/* Of a's magnitudes, which lies column by column, f32 or c64 by its parts; NaN
+ * where there is one. scales: NULL, or see padded. Waits. */
+gpu_status gpu_cuda_find_largest(cuda_device *d, const gpu_view *a,
+                                 float *scales, float *largest);
 
 /* p becomes L and U of its rows order[0 .. side - 1], of the device. Ahead: see
  * gpu_cuda_own_lu. */

@@ -193,8 +193,8 @@ static __global__ void __launch_bounds__(ROWS_AT_ONCE *BLOCK_COLUMNS)
     }
 }
 
-static gpu_status launch_double(cuda_device *d, const qr_panel *p, int s, int k,
-                                const reflections *h, int is_back)
+static gpu_status turn_block(cuda_device *d, const qr_panel *p, int s, int k,
+                             const reflections *h, int is_back)
 {
     int m = p->m - s;
     double_block<<<(unsigned)ceil_div(m, ROWS_AT_ONCE),
@@ -208,7 +208,7 @@ static gpu_status launch_double(cuda_device *d, const qr_panel *p, int s, int k,
 static gpu_status factor_complex_block(cuda_device *d, const qr_panel *p, int s,
                                        int k, const reflections *h)
 {
-    TRY(launch_double(d, p, s, k, h, 0));
+    TRY(turn_block(d, p, s, k, h, 0));
     for (int at = 0; at < k; at += COMPLEX_COLUMNS) {
         int t = s + at, m = p->m - t;
         float *v = h->v + 2 * t * h->ldv, *vt = h->vt + 2 * t * h->ldt + 2 * t;
@@ -220,7 +220,7 @@ static gpu_status factor_complex_block(cuda_device *d, const qr_panel *p, int s,
                          2 * at,    tau,    1, h->partial, 0,     h->gram};
         TRY(join_columns(d, &join, 2 * COMPLEX_COLUMNS));
     }
-    return launch_double(d, p, s, k, h, 1);
+    return turn_block(d, p, s, k, h, 1);
 }
 
 /* Its columns [s, s + nb), by halves: those of the second are as the first's
@@ -351,7 +351,7 @@ static gpu_status apply_q(cuda_device *d, const gpu_factoring *f,
     if (status == GPU_OK) {
         status = apply_panels(d, f, &c, &h, is_identity);
         if (status == GPU_OK)
-            status = gpu_cuda_copy_back(d, &c, PADDED_ALL, 1, &f->b);
+            status = gpu_cuda_copy_back(d, &c, PADDED_ALL, &f->b);
         gpu_cuda_free(d, h.memory, h.bytes);
     }
     gpu_cuda_end_padded(d, &c);
@@ -361,6 +361,7 @@ static gpu_status apply_q(cuda_device *d, const gpu_factoring *f,
 /* --- the whole ------------------------------------------------------------ */
 
 enum { LEAST_COLUMNS = 256 }; /* of what Q is multiplied by */
+static const float LEAST_TAME = 0x1p-60f, MOST_TAME = 0x1p100f;
 
 /* 0 of types that are not ours. */
 static int64_t most_rows(const gpu_view *a)
@@ -377,24 +378,34 @@ bool gpu_cuda_can_own_qr(const cuda_device *d, const gpu_view *a)
            a->cols >= 64 && a->rows <= most && a->cols <= most;
 }
 
-/* Ours, where it is long and b is wide, or cuSOLVER refuses its size, as it
- * does 32768x32768; the other where there is no memory. */
+/* Products in place take b's numbers to be finite, and their sums too. */
+static gpu_status is_tame(cuda_device *d, const gpu_view *b, int *is_so)
+{
+    float largest;
+    TRY(gpu_cuda_find_largest(d, b, NULL, &largest));
+    *is_so = largest == 0 || (largest >= LEAST_TAME && largest <= MOST_TAME);
+    return GPU_OK;
+}
+
+/* Ours, where it is long and b is wide and tame, or cuSOLVER refuses its size,
+ * as it does 32768x32768; the other where there is no memory. */
 static gpu_status make_q(cuda_device *d, gpu_factoring *f)
 {
     const int64_t REFUSED = (int64_t)1 << 29; /* elements, and some more */
     int is_identity = f->kind == GPU_FACTOR_Q;
-    int is_ours =
-        f->b.cols >= LEAST_COLUMNS || f->a.rows * f->a.cols >= REFUSED;
-    gpu_status status = GPU_MEMORY;
+    int is_refused = f->a.rows * f->a.cols >= REFUSED;
+    int is_ours = f->b.cols >= LEAST_COLUMNS || is_refused;
     int64_t most = most_rows(&f->b);
+    gpu_status status = GPU_MEMORY;
+    if (is_ours && !is_identity && !is_refused)
+        TRY(is_tame(d, &f->b, &is_ours));
     if (is_ours && f->b.rows <= most && f->b.cols <= most)
         status = apply_q(d, f, is_identity);
     return status == GPU_MEMORY ? gpu_cuda_factor_cusolver.factor(d, f)
                                 : status;
 }
 
-static gpu_status factor_padded(cuda_device *d, gpu_factoring *f, padded *p,
-                                double scale)
+static gpu_status factor_padded(cuda_device *d, gpu_factoring *f, padded *p)
 {
     reflections h;
     int64_t numbers = p->parts * smaller(p->n, p->cols);
@@ -402,7 +413,7 @@ static gpu_status factor_padded(cuda_device *d, gpu_factoring *f, padded *p,
     TRY(take_reflections(d, p, (int)smaller(p->side, p->across), &h));
     gpu_status status = factor_panels(d, p, &h);
     if (status == GPU_OK)
-        status = gpu_cuda_copy_back(d, p, PADDED_ALL, 1 / scale, &f->a);
+        status = gpu_cuda_copy_back(d, p, PADDED_ALL, &f->a);
     if (status == GPU_OK)
         status = gpu_cuda_check(d, cudaMemcpyAsync(f->values.data, h.tau, bytes,
                                                    cudaMemcpyDeviceToDevice,
@@ -411,12 +422,12 @@ static gpu_status factor_padded(cuda_device *d, gpu_factoring *f, padded *p,
     return status == GPU_OK ? gpu_cuda_wait(d) : status;
 }
 
-/* What has no scale, and what there is no memory for, is cuSOLVER's. */
+/* What is not finite, and what there is no memory for, is cuSOLVER's. */
 static gpu_status factor_qr(void *device, gpu_factoring *f)
 {
     ENTER(d, device);
     padded p;
-    double scale;
+    int is_finite;
     if (f->kind != GPU_FACTOR_QR)
         return make_q(d, f);
     if (!gpu_cuda_can_own_qr(d, &f->a) || f->places != NULL)
@@ -426,12 +437,9 @@ static gpu_status factor_qr(void *device, gpu_factoring *f)
                     (long long)f->a.rows, (long long)f->a.cols,
                     f->places != NULL ? " with pivots" : "",
                     (long long)most_rows(&f->a));
-    TRY(gpu_cuda_find_scale(d, &f->a, &scale));
-    if (scale == 0)
-        return gpu_cuda_factor_cusolver.factor(d, f);
-    gpu_status status = gpu_cuda_pad(d, &f->a, scale, PADDED_ALL, &p);
+    gpu_status status = gpu_cuda_pad_by_columns(d, &f->a, &p, &is_finite);
     if (status == GPU_OK) {
-        status = factor_padded(d, f, &p, scale);
+        status = is_finite ? factor_padded(d, f, &p) : GPU_MEMORY;
         gpu_cuda_end_padded(d, &p);
     }
     return status == GPU_MEMORY ? gpu_cuda_factor_cusolver.factor(d, f)

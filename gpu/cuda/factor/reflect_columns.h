@@ -27,8 +27,8 @@ typedef struct reflect_job {
     float *tau;
 } reflect_job;
 
-/* Of a column whose squares add up to less the reflection is the identity: the
- * matrix's largest element is about 1. */
+/* Of a column whose squares add up to less the reflection is the identity: its
+ * largest element was about 1 at first. */
 [[maybe_unused]] static const float LEAST_SQUARES = 0x1p-100f;
 
 template <int W, int WARPS> struct reflect_memory {
@@ -108,6 +108,7 @@ __device__ __forceinline__ void exchange_sums(reflect_memory<W, WARPS> &s,
                                               int buffer, int j)
 {
     constexpr int PARTS = W / 4, SENDERS = MOST_CLUSTER * PARTS / 32;
+    static_assert(2 * SENDERS <= WARPS);
     const int lane = me.lane, warp = me.warp;
     __syncthreads(); /* the warps' sums are there */
     if (warp < SENDERS) {
@@ -246,7 +247,6 @@ __device__ __forceinline__ void reflect_rest(float (&x)[R][W],
                                              reflect_memory<W, WARPS> &s,
                                              const reflect_thread<R> &me)
 {
-    static_assert(2 * MOST_CLUSTER * (W / 4) / 32 <= WARPS); /* who send */
     if constexpr (GROUPS > 0) {
 #pragma unroll 1
         for (int j = W - 8 * GROUPS; j < W - 8 * GROUPS + 8; j++)

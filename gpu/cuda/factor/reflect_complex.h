@@ -6,7 +6,7 @@
  *
  * Limited by the same exchange of one message a column, of as many numbers.
  * Source: LAPACK's geqr2 and larfg, whose form the result has: R's diagonal is
- * real, tau complex. Needs sm_90. */
+ * real where something is reflected, tau complex. Needs sm_90. */
 #ifndef GPU_CUDA_REFLECT_COMPLEX_H
 #define GPU_CUDA_REFLECT_COMPLEX_H
 

@@ -14,11 +14,10 @@ extern "C" {
 #include "inverse_size.h"
 }
 
-/* --- which rung
- * --------------------------------------------------------------- Ours is never
- * slower where it is taken: from LEAST_OWN on, from measurements against
- * cuSOLVER on one H200. LU of up to MOST_SMALL is the CPU's: there and back it
- * takes a third of cuSOLVER's time, which is launches. */
+/* --- which rung -----------------------------------------------------------
+ * Ours is never slower where it is taken: from LEAST_OWN on, from measurements
+ * against cuSOLVER on one H200. LU of up to MOST_SMALL is the CPU's: there and
+ * back it takes a third of cuSOLVER's time, which is launches. */
 
 static const int64_t MOST_SMALL = 128;
 static const int64_t LEAST_OWN = 129, LEAST_OWN_TALL = 256,
@@ -48,8 +47,10 @@ static const gpu_kernel *choose_cholesky(const cuda_device *d,
 
 static const gpu_kernel *choose_qr(const cuda_device *d, const gpu_view *a)
 {
-    return gpu_cuda_can_own_qr(d, a) ? &gpu_cuda_qr_split16
-                                     : &gpu_cuda_qr_cusolver;
+    int64_t side = larger(a->rows, a->cols);
+    int loses = a->dtype == GPU_C64 && side >= 192 && side < 384;
+    return gpu_cuda_can_own_qr(d, a) && !loses ? &gpu_cuda_qr_split16
+                                               : &gpu_cuda_qr_cusolver;
 }
 
 /* NULL: the CPU's. QR with pivoting is not among cuSOLVER's. */

@@ -398,6 +398,69 @@ local function qr_by_kernel(kernel, m, n, dtype)
         n, what)
 end
 
+-- Columns and matrices whose numbers are far from 1, by all ways that there are.
+local function each_kernel(operation, f)
+    f(nil, "f32")
+    f(nil, "c64")
+    for _, k in ipairs(kernel_list()) do
+        for _, dtype in ipairs{"f32", "c64"} do
+            if k.operation == operation and k.available and k[dtype] then
+                f(k.name, dtype)
+            end
+        end
+    end
+end
+
+function TestFactors:test_qr_of_columns_of_any_size()
+    local n = 100
+    local sizes = exp2(floor(linspace(-60, 60, n, {dtype = "f64"})))
+    each_kernel("qr", function(kernel, dtype)
+        local A = random(300, n, dtype, 1)
+        local scaled = A % sizes:row():f32()
+        local F = qr(scaled, {kernel = kernel})
+        local off = wide(F.Q) * wide(F.R) - wide(scaled)
+        local of_column = norm(off, {axis = 1}) / norm(wide(scaled), {axis = 1})
+        lu_.assertIsTrue(of_column:max() < 1e-5, of_column:max())
+    end)
+end
+
+function TestFactors:test_chol_of_any_size()
+    each_kernel("chol", function(kernel, dtype)
+        local n = 150
+        local S = random(n, n, dtype, 1)
+        S = S * S.H / n + one(n, dtype)
+        S = (S + S.H) / 2
+        for _, power in ipairs{-130, -126, -100, 100, 122, 124} do
+            local half = 2.0 ^ (power // 2)
+            local M = S * half * 2.0 ^ (power - power // 2)
+            local L = wide(chol(M, {kernel = kernel}).L) / 2.0 ^ (power // 2)
+            local off = (L * L.H * 2.0 ^ (power // 2 * 2 - power) -
+                wide(M) * 2.0 ^ -power):abs():max()
+            lu_.assertIsTrue(off < (power < -110 and 1e-2 or 1e-4),
+                ("%s %s 2^%d: %g"):format(kernel, dtype, power, off))
+        end
+    end)
+end
+
+-- Of one right side that is none the others know nothing.
+function TestFactors:test_right_sides_stay_apart()
+    for _, dtype in ipairs{"f32", "c64"} do
+        local n = 1024
+        local A = random(n, n, dtype, 1) + 60 * one(n, dtype)
+        local b = random(n, n, dtype, 2)
+        local x = qr(A):solve(b)
+        for _, odd in ipairs{0 / 0, 3e38} do
+            local c = b:clone()
+            c[{1, 7}] = odd
+            local y = qr(A):solve(c)
+            for _, own in ipairs{{1, 6}, {8, n}} do
+                local off = (y[{{}, own}] - x[{{}, own}]):abs():max()
+                lu_.assertIsTrue(off < 1e-4, dtype .. ": " .. off)
+            end
+        end
+    end
+end
+
 -- Those of a device; a CPU has none.
 function TestFactors:test_kernels()
     for _, k in ipairs(kernel_list()) do
@@ -427,6 +490,17 @@ function TestFactors:test_kernels()
                     chol_by_kernel(k.name, n, dtype)
                 elseif k.operation == "qr" then
                     qr_by_kernel(k.name, n + 160, n, dtype)
+                end
+            end
+        end
+    end
+    -- tall ones, of which a thread has several rows
+    for _, k in ipairs(kernel_list()) do
+        for _, rows in ipairs{4099, 8200, 12300, 17001} do
+            for _, dtype in ipairs{"f32", "c64"} do
+                if k.operation == "qr" and k.name == "split16" and k.available and
+                    k[dtype] and (dtype == "f32" or rows < 16384) then
+                    qr_by_kernel(k.name, rows, 96, dtype)
                 end
             end
         end

@@ -319,7 +319,7 @@ function TestErrors:test_wrong_arguments()
     raises(function() exp(vec{1, im}, {out = c64(zeros(3))}) end, wrong)
     raises(function() matmul(eye(2), ones(2), {out = zeros(3)}) end, wrong)
     raises(function() put(zeros(3), vec{1, 2}, {1, 2, 3}) end,
-        "put: there are 3x1 places for vector 2")
+        "put: vector 2 does not fit into vector 3")
     raises(function() matmul(A, A, {precision = "f8"}) end, "f8")
     for tile, shown in pairs{[-5] = "-5", [0] = "0", [1.5] = "1.5",
         [1e300] = "1e+300", ["8"] = '"8"', [inf] = "Inf"} do
