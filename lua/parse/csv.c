@@ -555,6 +555,15 @@ static int names_only(const lumat_csv *c, const char *p, const char *end,
     return -1;
 }
 
+/* Do lines end with a carriage return alone in the text at p, which has no
+ * other ends of lines? */
+static int ends_with_returns(const lumat_csv *c, const char *p, const char *end)
+{
+    const char *q = memchr(p, '\r', (size_t)(end - p));
+    return q != NULL && end - q > 1 &&
+           (c->quote == 0 || memchr(p, c->quote, (size_t)(q - p)) == NULL);
+}
+
 /* Skips lines before the table. NULL: there are not as many. */
 static const char *skip_lines(lumat_csv *c, const char *p, const char *end)
 {
@@ -599,6 +608,12 @@ int lumat_csv_open(lumat_csv *c, const char *text, size_t length, int is_all,
             (long long)c->line,
             (long long)lumat_csv_count(p, zero, t.delimiter) + 1);
     }
+    if (newline == NULL && ends_with_returns(c, p, end))
+        return lumat_refuse_data(
+            error, size,
+            "%lld: lines end with a carriage return alone, as on old Macs: "
+            "tr '\\r' '\\n' makes them end as others do",
+            (long long)c->line);
     if (newline == NULL && !is_all)
         return -1;
     if (c->delimiter == 0)

@@ -47,6 +47,12 @@ function TestCsv:test_ends_of_lines()
     loads("1,2\n3,4", {{1, 2}, {3, 4}})
     loads("\n1,2\n\n3,4\n\n\n", {{1, 2}, {3, 4}})
     loads("\xEF\xBB\xBF1,2\n", {{1, 2}})
+    loads("1,2\r", {{1, 2}})
+    local why = "lines end with a carriage return alone"
+    fails("a,b\r1,2\r3,4\r", ":1: " .. why)
+    fails("1,2\r3,4", why, {quote = false})
+    fails("a,b\r" .. ("1,2\r"):rep(1000000), why)
+    lu.assertEquals(load(file(".csv", '"a\rb",1')).column1:totable(), {"a\rb"})
 end
 
 function TestCsv:test_delimiters()
