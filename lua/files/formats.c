@@ -48,10 +48,11 @@ static int is_zip(const unsigned char *head, size_t length)
 /* What a file's first bytes tell counts more than how its name ends. */
 static const lumat_format formats[] = {
     {.name = "a .csv file",
-     .about = "cells between commas, semicolons, tabs or blanks, which is "
-              "found out: a matrix and the names in the first line, f64 where "
-              "f32 would round its integers, or a frame where a column is text "
-              "or dates",
+     .about =
+         "cells between commas, semicolons, tabs, bars or blanks, which is "
+         "found out: a matrix and the names in the first line, f64 where "
+         "f32 would round its integers, or a frame where a column is text "
+         "or dates",
      .endings = ".csv",
      .load = lumat_load_csv,
      .save = lumat_save_csv,
@@ -655,7 +656,8 @@ static const lumat_option load_options[] = {
     {"comment", "string", "none", "the character that begins a comment: \"#\""},
     {"decimal", "string", "\".\"", "the mark before decimals: \",\""},
     {"thousands", "string", "none",
-     "the mark between thousands: \".\", \",\", \"'\", \"_\" or a blank"},
+     "the mark between thousands: \".\", \",\", \"'\", \"_\" or a blank; "
+     "\",\" may also delimit cells, of which such numbers are in quotes"},
     {"quote", "string|false", "\"\\\"\"",
      "the character around texts, or false: none is"},
     {"fill", "boolean", "false",

@@ -336,6 +336,15 @@ static int is_comma_number(const char *text, size_t length)
     return commas == 1;
 }
 
+/* The options by which a number with a comma is read; NULL: none are known. */
+static const char *marks_of(const char *number, char delimiter)
+{
+    const char *comma = strchr(number, ','), *point = strchr(number, '.');
+    if (delimiter == ',' || (point != NULL && point > comma))
+        return strspn(comma + 1, "0123456789") == 3 ? "thousands=\",\"" : NULL;
+    return point != NULL ? "decimal=\",\", thousands=\".\"" : "decimal=\",\"";
+}
+
 static int is_common_date(const char *text, size_t length)
 {
     double seconds;
@@ -354,13 +363,15 @@ static void note_label(lua_State *L, const lumat_table *t,
         return;
     lua_pushlstring(L, text, label->length);
     const char *shown = lua_tostring(L, -1);
-    if (is_comma_number(text, label->length))
+    const char *marks = is_comma_number(text, label->length)
+                            ? marks_of(shown, t->c.delimiter)
+                            : NULL;
+    if (marks != NULL)
         lumat_note(L, "decimal",
-                   lua_pushfstring(
-                       L,
-                       "texts such as \"%s\" are read as numbers by "
-                       "load(…, {decimal=\",\"%s})",
-                       shown, strchr(shown, '.') ? ", thousands=\".\"" : ""));
+                   lua_pushfstring(L,
+                                   "texts such as \"%s\" are read as numbers "
+                                   "by load(…, {%s})",
+                                   shown, marks));
     if (is_common_date(text, label->length))
         lumat_note(L, "dates",
                    lua_pushfstring(L,

@@ -87,7 +87,8 @@ static void read_marks(lua_State *L, lumat_csv *c, char delimiter)
                             "load: \"%c\" cannot be two of delimiter, quote "
                             "and comment",
                             marks[i]);
-    if (c->delimiter != 0 &&
+    int is_in_quotes = c->thousands == ',' && c->delimiter == ',' && c->quote;
+    if (c->delimiter != 0 && !is_in_quotes &&
         (c->delimiter == c->decimal || c->delimiter == c->thousands))
         lumat_raise(L,
                     "load: \"%c\" is the delimiter, and cannot be in "

@@ -472,21 +472,40 @@ static int has_number(const lumat_csv *c, const char *p, const char *end)
     return 0;
 }
 
+/* Does the line at p have the mark of thousands where it divides none, before
+ * other than three digits, so that it stands between cells? */
+static int divides_cells(const lumat_csv *c, const char *p, const char *end)
+{
+    const char *start = p;
+    for (; p < end && *p != '\n' && (*p != c->quote || c->quote == 0); p++) {
+        if (*p != c->thousands)
+            continue;
+        int digits = 0;
+        while (p + 1 + digits < end && is_digit(p[1 + digits]))
+            digits++;
+        if (p == start || !is_digit(p[-1]) || digits != 3)
+            return 1;
+    }
+    return p < end && *p != '\n'; /* a cell in quotes */
+}
+
 /* The first that divides the first lines into as many cells each, more than
  * one; blanks do so with much that is text, and have to leave a number. */
 static char guess_delimiter(const lumat_csv *c, const char *start,
                             const char *end, int is_all)
 {
     enum { LINES = 10 };
-    static const char candidates[] = {'\t', ';', ',', BLANKS};
+    static const char candidates[] = {'\t', ';', ',', '|', BLANKS};
     char otherwise = 0;
     for (size_t i = 0; i < sizeof candidates; i++) {
         lumat_csv t = *c;
         const char *after, *p = start;
         int64_t line = 0, more = 0, cells;
         t.delimiter = candidates[i];
-        if (t.delimiter == c->decimal || t.delimiter == c->thousands ||
-            t.delimiter == c->comment)
+        if (t.delimiter == c->decimal || t.delimiter == c->comment)
+            continue;
+        if (t.delimiter == c->thousands &&
+            (t.delimiter == BLANKS || !divides_cells(c, start, end)))
             continue;
         set_stops(&t);
         cells = count_cells(&t, start, end, &after);

@@ -61,6 +61,8 @@ function TestCsv:test_delimiters()
     loads("  1   2 \n3 4\n", {{1, 2}, {3, 4}})
     loads(" 1 , 2\n3,\t4 \n", {{1, 2}, {3, 4}})
     loads("1|2\n3|4\n", {{1, 2}, {3, 4}}, {delimiter = "|"})
+    loads("a|b\n1|2\n", {{1, 2}})
+    loads("1,5|3\n4,5|6\n", {{1.5, 3}, {4.5, 6}}, {decimal = ","})
     loads("7\n8\n", {{7}, {8}})
 end
 

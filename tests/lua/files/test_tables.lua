@@ -212,6 +212,17 @@ function TestForm:test_european()
         fails("a;b\n1;2\n" .. bad .. ";1\n", '"' .. bad .. '" is not a number',
             {decimal = ",", thousands = "."})
     end
+    local marks = {thousands = ","}
+    equal(read('a,b\n"1,234",5\n"-1,345,678.5",6\n', marks),
+        {{1234, 5}, {-1345678.5, 6}})
+    equal(read('"1,234",5\n7,8\n', marks), {{1234, 5}, {7, 8}})
+    equal(read("1,234\n5,678,901\n", marks), {{1234}, {5678901}})
+    equal(read("a;b\n1,234;5\n", marks), {{1234, 5}})
+    equal(read("a,b\n1,234\n", {thousands = ",", delimiter = ","}), {{1, 234}})
+    fails('a,b\n"12,34",1\n1,2\n', '"12,34" is not a number',
+        {thousands = ",", types = "number"})
+    fails("1\n", "is the delimiter",
+        {thousands = ",", delimiter = ",", quote = false})
     fails("1;2\n1,5;2\n", 'decimals take a point, not a comma, unless ' ..
         '{decimal=","}')
     fails("1\n", "is the delimiter", {decimal = ",", delimiter = ","})
