@@ -614,6 +614,7 @@ int lumat_csv_open(lumat_csv *c, const char *text, size_t length, int is_all,
     p = skip_empty_lines(c, p, end, end, is_all, &c->line);
     if (p == end)
         return is_all ? lumat_refuse_data(error, size, "is empty") : -1;
+    c->likely_comment = c->comment == 0 && (*p == '#' || *p == '%') ? *p : 0;
     const char *newline = memchr(p, '\n', (size_t)(end - p));
     const char *line_end = newline != NULL ? newline : end;
     const char *zero = memchr(p, 0, (size_t)(line_end - p));
@@ -1141,9 +1142,15 @@ static const char *fail_ragged(reader *r, int64_t found, const char *p)
         found += count_cells(r->c, p, r->end, &after);
     if (may_go_on(r, after))
         return NULL;
+    char hint[64] = "";
+    if (r->c->likely_comment != 0)
+        snprintf(hint, sizeof hint,
+                 " ({comment=\"%c\"} passes lines that begin so)",
+                 r->c->likely_comment);
+    else if (found < r->c->cols)
+        snprintf(hint, sizeof hint, " ({fill=true} leaves the others empty)");
     fail_at(r, -1, "%lld column%s, but %lld expected%s", (long long)found,
-            found == 1 ? "" : "s", (long long)r->c->cols,
-            found < r->c->cols ? " ({fill=true} leaves the others empty)" : "");
+            found == 1 ? "" : "s", (long long)r->c->cols, hint);
     return NULL;
 }
 

@@ -102,6 +102,7 @@ typedef struct lumat_csv {
     int (*goes_on)(void); /* or NULL; 0: stop, without a message */
     /* Set by lumat_csv_open. */
     int64_t cols;
+    char likely_comment; /* what the first line begins with; 0: none */
     int has_names;
     size_t names;             /* where the line of names starts */
     size_t data;              /* where the rows start */

@@ -233,6 +233,9 @@ end
 function TestForm:test_comments_and_lines_before()
     equal(read("# c\n\n1,2 # x, y\n#z\n3,4#\n#", {comment = "#"}),
         {{1, 2}, {3, 4}})
+    fails("# by hand\na,b\n1,2\n", ':2: 2 columns, but 1 expected ' ..
+        '({comment="#"} passes lines that begin so)')
+    fails("% a,b\n1\n", '({comment="%"} passes')
     equal(read("by hand\n\"of May\n1,2\n", {skip = 2}), {{1, 2}})
     fails("1\n", "has not 2 lines to skip", {skip = 2})
     fails("x\n1,2\n3,x\n", ":3: column 2", {skip = 1})
