@@ -291,6 +291,23 @@ static int option_skips(lua_State *L, int table)
     return skips;
 }
 
+/* keepdims=false, of a reduction along an axis. */
+static int option_drops(lua_State *L, const char *name, int table, int axis,
+                        const gpu_matrix *m)
+{
+    if (!is_set(L, table, "keepdims"))
+        return 0;
+    int drops = !lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    if (axis == 0)
+        lumat_raise(L,
+                    "%s: keepdims is of a reduction along an axis: %s(%s) is "
+                    "%s",
+                    name, name, lumat_name_of(L, 1, m->ndim == 1 ? "v" : "A"),
+                    m->ndim == 1 ? "of the whole vector" : "of all elements");
+    return drops;
+}
+
 static void read_options(lua_State *L, const char *name, const gpu_matrix *m,
                          request *r)
 {
@@ -305,16 +322,7 @@ static void read_options(lua_State *L, const char *name, const gpu_matrix *m,
                     ddof);
     r->choice.ddof = ddof;
     r->chooses = r->choice.skips_nan || r->choice.weights || ddof != 1;
-    if (!is_set(L, r->options, "keepdims"))
-        return;
-    r->drops = !lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    if (r->axis == 0)
-        lumat_raise(L,
-                    "%s: keepdims is of a reduction along an axis: %s(%s) is "
-                    "%s",
-                    name, name, lumat_name_of(L, 1, m->ndim == 1 ? "v" : "A"),
-                    m->ndim == 1 ? "of the whole vector" : "of all elements");
+    r->drops = option_drops(L, name, r->options, r->axis, m);
 }
 
 /* (A [, axis] [, {axis=, …}]) */
@@ -721,8 +729,10 @@ static int norm_of_sparse(lua_State *L, const gpu_sparse *s)
     double value = 0, p = options == 2 ? FROBENIUS : check_power(L, 2);
     int axis = lumat_option_axis(L, options, &shape);
     lua_settop(L, options);
+    int drops = 0;
     if (lua_istable(L, options)) {
         refuse_dense_option(L, "norm", options, "device");
+        drops = option_drops(L, "norm", options, axis, &shape);
         if (option_skips(L, options))
             s = push_sparse_without_nan(L, s);
     }
@@ -732,7 +742,7 @@ static int norm_of_sparse(lua_State *L, const gpu_sparse *s)
         gpu_matrix *out = lumat_new_matrix(L);
         lumat_try(L, gpu_sparse_norm(s, p == FROBENIUS ? 2 : p, axis, out));
         lumat_account(L, out);
-        return 1;
+        return drops ? push_dropped(L, GPU_REDUCE_norm, &shape) : 1;
     }
     if (p == 2 || p == NUCLEAR)
         return refuse_values(L, p);
@@ -748,7 +758,7 @@ static int norm_of_sparse(lua_State *L, const gpu_sparse *s)
     return 1;
 }
 
-/* norm(A [, p] [, {axis=, nan=}]) */
+/* norm(A [, p] [, {axis=, nan=, keepdims=}]) */
 static int norm(lua_State *L)
 {
     if (is_plain(L, 1))
@@ -764,8 +774,12 @@ static int norm(lua_State *L)
     int options = lua_istable(L, 2) ? 2 : 3;
     double p = options == 2 ? FROBENIUS : check_power(L, 2);
     int axis = lumat_option_axis(L, options, m);
-    if (lua_istable(L, options) && option_skips(L, options))
-        m = push_without_nan(L, m);
+    int drops = 0;
+    if (lua_istable(L, options)) {
+        drops = option_drops(L, "norm", options, axis, m);
+        if (option_skips(L, options))
+            m = push_without_nan(L, m);
+    }
     if (m->ndim == 2 && axis == 0 && p == 1)
         lumat_note_to_caller(
             L, "norm",
@@ -776,7 +790,8 @@ static int norm(lua_State *L)
             L, "norm 2",
             "norm(A, 2) is the largest singular value; one norm a row "
             "is norm(A, {axis=2})");
-    return push_norm(L, m, p, axis, lumat_option_through(L, options, m));
+    push_norm(L, m, p, axis, lumat_option_through(L, options, m));
+    return drops ? push_dropped(L, GPU_REDUCE_norm, m) : 1;
 }
 
 /* --- opening -------------------------------------------------------------- */
@@ -807,7 +822,8 @@ static void complete_row(lumat_function *f)
     f->call = norm;
     f->options = plain_options;
     f->takes = "A: " OPERAND
-               " [, p: number|\"inf\"|\"fro\"|\"nuc\"] {axis, nan, device}";
+               " [, p: number|\"inf\"|\"fro\"|\"nuc\"] {axis, nan, keepdims, "
+               "device}";
 }
 
 void lumat_open_reductions(lua_State *L)

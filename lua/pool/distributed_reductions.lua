@@ -291,7 +291,7 @@ local matrix_norms = {
 -- Of the matrix, or with an axis of its columns or rows.
 function methods.norm(D, p, options)
     if type(p) == "table" and options == nil then p, options = nil, p end
-    local axis, given = request("norm", D, nil, options, "nan")
+    local axis, given = request("norm", D, nil, options, "nan", "keepdims")
     if p == huge then p = "inf" end
     D = without_nan("norm", D, given, 0)
     if not axis then
@@ -307,7 +307,7 @@ function methods.norm(D, p, options)
     if p ~= "inf" and not (type(p) == "number" and p > 0) then
         fail("norm", 'p is a number above 0, "inf" or "fro", not %s', brief(p))
     end
-    return line_norms(D, p, axis)
+    return shaped(line_norms(D, p, axis), axis, given)
 end
 
 function methods.trace(D)

@@ -33,12 +33,12 @@ end
 local function arguments_of(what, y, x, options)
     x, options = along.options(x, options)
     if y.dtype == "bool" then y = y:f32() end
-    return y, x, axis_of(what, y, options)
+    return y, x, axis_of(what, y, options), options
 end
 
 row{
     name = "trapz", method = true,
-    takes = "y: matrix [, x: number|matrix] {axis}",
+    takes = "y: matrix [, x: number|matrix] {axis, keepdims}",
     gives = "number or matrix",
     group = "sampled",
     help = "The integral of what is y at the places x, by trapezia: of a vector, " ..
@@ -49,10 +49,13 @@ row{
 }
 function sampled.trapz(y, x, options)
     local axis
-    y, x, axis = arguments_of("trapz", y, x, options)
+    y, x, axis, options = arguments_of("trapz", y, x, options)
+    if y.ndim == 1 and options.keepdims ~= nil then
+        fail("trapz", "keepdims is of a matrix: of a vector a number comes")
+    end
     local areas, factor = trapezia("trapz", y, x, axis)
     if y.ndim == 1 then return areas:sum() * factor end
-    return areas:sum(axis) * factor
+    return areas:sum{axis = axis, keepdims = options.keepdims} * factor
 end
 
 row{

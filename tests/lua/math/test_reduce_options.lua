@@ -285,6 +285,14 @@ function TestKeepdims:test_vectors_come()
     equals(A:mean{axis = 1, keepdims = true}, {{2.5, 3.5, 6}})
     equals(A:mean{axis = 2, keepdims = false, nan = "skip"}, {2, 6})
     equals(A.T:max{axis = 1, keepdims = false}, {3, 9})
+    equals(norm(A.T * 4, 1, {axis = 1, keepdims = false}), {24, 72})
+    equals(norm(mat({{3, nan}, {4, 2}}, device), {axis = 1, keepdims = false,
+        nan = "skip"}), {5, 2})
+    equals(norm(mat({{3, 4}}, device), {axis = 2, keepdims = true}), {{5}})
+    equals(norm(sparse(mat({{3, 0}, {4, 2}}, device)), {axis = 1,
+        keepdims = false}), {5, 2})
+    equals(trapz(A, {axis = 2, keepdims = false}), {4, 11.5})
+    equals(trapz(A, {axis = 1, keepdims = true}), {{2.5, 3.5, 6}})
 end
 
 function TestKeepdims:test_numbers_come_of_vectors()
@@ -294,6 +302,7 @@ function TestKeepdims:test_numbers_come_of_vectors()
     lu.assertEquals(any(v, {axis = 1, keepdims = false}), true)
     lu.assertEquals(sum(complex(v, 1), {axis = 1, keepdims = false}),
         complex(15, 3))
+    lu.assertEquals(norm(vec({3, 4}, device), {axis = 1, keepdims = false}), 5.0)
 end
 
 TestMistakes = {}
@@ -301,6 +310,10 @@ TestMistakes = {}
 function TestMistakes:test_what_does_not_go_together()
     local A = ones(2, 2, device)
     raises(function() sum(A, {keepdims = false}) end, "keepdims", "along an axis")
+    raises(function() norm(A, {keepdims = false}) end, "norm: keepdims is of a " ..
+        "reduction along an axis: norm(A) is of all elements")
+    raises(function() norm(sparse(A), {keepdims = true}) end, "along an axis")
+    raises(function() trapz(A[1], {keepdims = false}) end, "of a vector a number")
     raises(function() sum(A, 1, {axis = 2}) end, "the axis is given twice")
     raises(function() sum(A, {weights = A}) end, "unknown option 'weights'")
     raises(function() mean(A, {ddof = 0}) end, "unknown option 'ddof'")

@@ -185,6 +185,7 @@ each_grid("options of reductions", function(what)
     end
     local far = mat({{1e200, 1e200}}, {dtype = "f64", device = "cpu"})
     lu.assertTrue(is_near(spread(far):norm{axis = 2}, far:norm{axis = 2}))
+    lu.assertEquals(spread(far):norm{axis = 2, keepdims = false}.ndim, 1)
 end, {2})
 
 each_grid("products", function(what)
