@@ -192,7 +192,7 @@ local rows = {
     {"tabulate, crosstab", "unique bincount groupby",
         write = "unique(v, {counts = true})"},
     {"lower_bound, bisect_left", "searchsorted", write = "searchsorted(sort(v), w)"},
-    {"bisect, bisect_right, upper_bound, discretize", "searchsorted",
+    {"bisect, bisect_right, upper_bound, discretize, lookup", "searchsorted",
         write = 'searchsorted(sort(v), w, {side = "right"})'},
     {"histcounts, digitize, np.histogram", "histogram searchsorted", write = "histogram(v)"},
     {"rolling, moving average, moving mean, movfun, rollmean, smooth, boxcar",
@@ -387,7 +387,7 @@ local rows = {
         "conv", write = "conv(v, w)"},
     {"correlate, cross-correlation, autocorrelation, autocorr, lag", "xcorr",
         write = "xcorr(v, w)"},
-    {"interpolate, interpolation, lookup", "interp1 polyfit", write = "interp1(v, w, 1.5)"},
+    {"interpolate, interpolation", "interp1 polyfit", write = "interp1(v, w, 1.5)"},
     {"interp, np.interp", "interp1", says = "the places to interpolate at come last, and " ..
             "beyond the ends it is NaN, unless outside says otherwise",
         write = 'interp1(v, w, 1.5, {outside = "nearest"})'},

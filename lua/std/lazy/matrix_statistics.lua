@@ -377,7 +377,8 @@ row{
     help = "The number below which the share q (0 to 1) of the elements lies, " ..
         "of all of them or along an axis; of several q a vector, along an " ..
         "axis a matrix: a row for each q (axis 1), or a column (2). Between " ..
-        "two elements it is interpolated, unless another method is asked for.",
+        "two elements it is interpolated, unless another method is asked " ..
+        "for: Octave and MATLAB have \"hazen\".",
     example = "quantile(vec{1, 2, 3, 4}, 0.5)",
     result = "2.5",
     options = {
