@@ -794,10 +794,26 @@ local function operands(what, self, X, options, has_ddof)
     return s, check_values(what, s, X), check_options(what, options, has_ddof)
 end
 
+-- R, a row a group; a warning tells of groups that have nothing else than NaN,
+-- where that is left out and no number stands for nothing.
+local function told_of_empty(what, s, X, skips, R)
+    if not skips or R:isnan():any() ~= true then return R end
+    local count = count_true(folded(s.told, "count", X, true):eq(0))
+    if count > 0 then
+        private.warn_once(what, format("of %s%s there is nothing but NaN: the %s NaN",
+            plural(count, "group"), X.ndim == 2 and " or its columns" or "",
+            count == 1 and "result is" or "results are"))
+    end
+    return R
+end
+
 local function simple_fold(what, kind)
+    local is_extreme = kind == "min" or kind == "max"
     return function(self, X, options)
         local s, x, skips = operands(what, self, X, options)
-        return as_type(folded(s.told, kind, x, skips), result_type(x, X.dtype))
+        local out = folded(s.told, kind, x, skips)
+        return as_type(told_of_empty(what, s, x, is_extreme and skips, out),
+            result_type(x, X.dtype))
     end
 end
 
@@ -809,7 +825,8 @@ local function spread(what, self, X, options)
     local s, x, skips = operands(what, self, X, options, true)
     local squares = folded(s.told, "spread", x, skips, mean_of(s, x, skips))
     local free = counts_for(s, x, skips) - (options and options.ddof or 1)
-    return as_type(library.where(free:gt(0), squares / free, 0 / 0), x.dtype)
+    local out = library.where(free:gt(0), squares / free, 0 / 0)
+    return as_type(told_of_empty(what, s, x, skips, out), x.dtype)
 end
 
 -- Where a sorted column of each group has its middle. X is a vector.
@@ -833,22 +850,25 @@ local function median_on_gpu(s, x, skips)
     return library.where(has, middle, 0 / 0)
 end
 
-local function median(self, X, options)
-    local s, skips
-    s, X, skips = operands("median", self, X, options)
+local function medians_of(s, X, skips)
     if X.device == "cpu" or X.rows == 0 then
         local order, starts = ordered(s.told)
         local kind = X.rows == 0 and "max" or "median"
-        return as_type(steps.fold_ordered(kind, X, skips, starts, order),
-            X.dtype)
+        return steps.fold_ordered(kind, X, skips, starts, order)
     elseif X.ndim == 1 then
-        return as_type(median_on_gpu(s, X, skips), X.dtype)
+        return median_on_gpu(s, X, skips)
     end
     local out = library.zeros(#counts_of(s.told), X.cols, wide(X))
     for j = 1, X.cols do
         out[{{}, j}] = median_on_gpu(s, X[{{}, j}], skips)
     end
-    return as_type(out, X.dtype)
+    return out
+end
+
+local function median(self, X, options)
+    local s, x, skips = operands("median", self, X, options)
+    return as_type(told_of_empty("median", s, x, skips, medians_of(s, x, skips)),
+        x.dtype)
 end
 
 -- For each group and column of X the first, or last, row that is not NaN there;
@@ -1038,7 +1058,8 @@ local group_object = class{name = "groups", called = "g",
         min = simple_fold("min", "min"), max = simple_fold("max", "max"),
         mean = function(self, X, options)
             local s, x, skips = operands("mean", self, X, options)
-            return as_type(mean_of(s, x, skips), x.dtype)
+            return as_type(told_of_empty("mean", s, x, skips,
+                mean_of(s, x, skips)), x.dtype)
         end,
         var = function(self, X, options)
             return spread("var", self, X, options)

@@ -455,6 +455,28 @@ function TestGroups:test_nobody_else_changes_them()
     equals(counts:count().count, {2, 1})
 end
 
+-- Groups of nothing but NaN are told of, where that is left out.
+function TestGroups:test_empty_groups_are_told_of()
+    local function said(expression)
+        local pipe = assert(io.popen(("'%s' --device %s -e '%s' 2>&1"):format(
+            os.getenv("LUMAT"), t.device, "local v = vec{0/0, 2, 0/0, 1/0} " ..
+            "local g = groupby(vec{1, 2, 1, 3}) local _ = " .. expression)))
+        local text = pipe:read("a")
+        lu.assertTrue(pipe:close(), text)
+        return text
+    end
+    for _, name in ipairs{"mean", "median", "min", "max", "std", "var"} do
+        lu.assertStrContains(said("g:" .. name .. "(v, {nan = \"skip\"})"),
+            name .. ": of 1 group there is nothing but NaN: the result is NaN")
+    end
+    lu.assertStrContains(said("g:max(v:col() .. v:col(), {nan = \"skip\"})"),
+        "max: of 2 groups or its columns there is nothing but NaN")
+    for _, quiet in ipairs{"g:mean(v)", "g:sum(v, {nan = \"skip\"})",
+        "groupby(vec{1, 2}):std(vec{1, 2}, {nan = \"skip\"})"} do
+        lu.assertEquals(said(quiet), "", quiet)
+    end
+end
+
 function TestGroups:test_nan()
     local g = groupby(vec{1, nan, 2, 1})
     equals(g.keys, {1, 2})
