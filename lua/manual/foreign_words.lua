@@ -392,9 +392,11 @@ local rows = {
             "beyond the ends it is NaN, unless outside says otherwise",
         write = 'interp1(v, w, 1.5, {outside = "nearest"})'},
     {"pchip, pchip_interpolate", "interp1", write = 'interp1(v, w, 1.5, {kind = "cubic"})'},
-    {"spline, makima, csaps, interp2, griddata", "interp1 polyfit",
-        says = "there are no splines and no interpolating in two dimensions yet; a smooth curve " ..
-            "through places of one is",
+    {"spline, cubicspline", "interp1 polyfit",
+        write = "interp1(v, w, 1.5, {kind = \"spline\"})"},
+    {"makima, csaps, interp2, griddata", "interp1 polyfit",
+        says = "there is no interpolating in two dimensions yet; a smooth curve through places " ..
+            "of one is",
         write = "interp1(v, w, 1.5, {kind = \"cubic\"})"},
     {"trapezoid, integral, integrate samples", "trapz cumtrapz", write = "trapz(v)"},
     {"cumulative_trapezoid, running integral", "cumtrapz trapz", write = "cumtrapz(v)"},

@@ -1,7 +1,8 @@
 -- Functions that are known at places alone: their integrals and what lies
 -- between. Sources: Fritsch and Carlson, Monotone piecewise cubic
 -- interpolation, 1980; Fritsch and Butland, A method for constructing local
--- monotone piecewise cubic interpolants, 1984 (the slopes).
+-- monotone piecewise cubic interpolants, 1984 (the slopes); de Boor, A practical
+-- guide to splines, 1978 (those of splines).
 local library = ...
 local checks = require "lumat.checks"
 local along = require "lumat.along"
@@ -126,6 +127,43 @@ local function slopes_of(h, m)
         end_slope(h(n, 1), h(n - 1, 1), m:row(n), m:row(n - 1)))
 end
 
+-- The system of the slopes of a curve whose second derivative is continuous,
+-- too, and the third at the second place and the last but one; each row over the
+-- width that it is of. n of n + 1 places, 4 or more.
+local function spline_system(h, m)
+    local n = m.rows
+    local h0, h1 = part(h, 1, 1, n - 1), part(h, 1, 2, n)
+    local m0, m1 = part(m, 1, 1, n - 1), part(m, 1, 2, n)
+    local function end_row(near, far, m_near, m_far)
+        local d = near + far
+        return ((near + 2 * d) * far * m_near + near * near * m_far) / (d * d)
+    end
+    local b = library.vcat(end_row(h(1, 1), h(2, 1), m:row(1), m:row(2)),
+        3 * (h1 % m0 + h0 % m1) / (h0 + h1),
+        end_row(h(n, 1), h(n - 1, 1), m:row(n), m:row(n - 1)))
+    local behind, ahead = (h1 / (h0 + h1)):flatten(), (h0 / (h0 + h1)):flatten()
+    local one, first = library.ones(1, like(h)), library.range(1, n, 1, like(h))
+    local S = library.sparse(
+        first:hcat(first + 1, library.range(1, n + 1, 1, like(h))),
+        (first + 1):hcat(first, library.range(1, n + 1, 1, like(h))),
+        library.hcat(one, ahead, behind, one, behind[{{1, 1}}],
+            library.full(n - 1, 2, like(h)), ahead[{{n - 1, n - 1}}]),
+        n + 1, n + 1)
+    return S, b
+end
+
+local function spline_slopes(h, m)
+    local n = m.rows
+    if n == 1 then return library.vcat(m, m) end
+    if n == 2 then -- a parabola
+        local c = (m:row(2) - m:row(1)) / (h(1, 1) + h(2, 1))
+        return library.vcat(m:row(1) - h(1, 1) * c, m:row(1) + h(1, 1) * c,
+            m:row(2) + h(2, 1) * c)
+    end
+    local S, b = spline_system(h:to "cpu", m:to "cpu")
+    return library.solve(S, b):to(m.device)
+end
+
 -- How far each place is from the next, and the slopes between them.
 local function secants(x, Y)
     local h = library.diff(x):reshape(#x - 1, 1)
@@ -139,14 +177,20 @@ local function linear(x, Y)
     return {library.vcat(m, m:row(#x - 1))}
 end
 
-local function cubic(x, Y)
+local function cubic(x, Y, slopes)
     local n, h, m = #x, secants(x, Y)
-    local d = slopes_of(h, m)
+    local d = slopes(h, m)
     local d0, d1 = part(d, 1, 1, n - 1), part(d, 1, 2, n)
     local c2, c3 = (3 * m - 2 * d0 - d1) / h, (d0 + d1 - 2 * m) / (h % h)
     local last = c2:row(n - 1) + 3 * h(n - 1, 1) * c3:row(n - 1)
     return {d, library.vcat(c2, last), library.vcat(c3, c3:row(n - 1))}
 end
+
+local curves = {
+    linear = linear,
+    cubic = function(x, Y) return cubic(x, Y, slopes_of) end,
+    spline = function(x, Y) return cubic(x, Y, spline_slopes) end,
+}
 
 -- Where the next step of a curve of steps begins.
 local function steps_of(kind, x)
@@ -167,7 +211,7 @@ local function smooth(kind, x, Y, xi)
     local base = along.take(Y, 1, at)
     if #x == 1 then return base end
     local s = (xi - x[at]):reshape(#xi, 1)
-    local coefficients = (kind == "cubic" and cubic or linear)(x, Y)
+    local coefficients = curves[kind](x, Y)
     local sum = along.take(coefficients[#coefficients], 1, at)
     for k = #coefficients - 1, 1, -1 do
         sum = sum % s + along.take(coefficients[k], 1, at)
@@ -185,8 +229,7 @@ end
 local function between(x, Y, xi, kind, outside)
     local first, last = x[1], x[#x]
     local at = outside == "nearest" and library.clip(xi, first, last) or xi
-    local is_smooth = kind == "linear" or kind == "cubic"
-    local values = (is_smooth and smooth or stepwise)(kind, x, Y, at)
+    local values = (curves[kind] and smooth or stepwise)(kind, x, Y, at)
     local other, value
     if outside == "extend" then
         other, value = is_beyond(kind, x, xi), 0 / 0
@@ -228,13 +271,14 @@ row{
     help = "y at the places xi, of which y[i] is known at x[i], in any order: " ..
         "numbers of the shape of xi; of a matrix y a row for each, its columns " ..
         "being one function each. y is given back exactly at x; NaN in y " ..
-        "reaches up to its neighbours, NaN in xi gives NaN.",
+        "reaches up to its neighbours, of a spline everywhere; NaN in xi gives NaN.",
     example = "interp1(vec{1, 2, 4}, vec{10, 20, 0}, vec{1.5, 3, 5})",
     result = "{15, 10, 0/0}",
-    options = {{"kind", "\"linear\"|\"nearest\"|\"previous\"|\"next\"|\"cubic\"",
-        "\"linear\"", "\"nearest\": y of the nearest x, of two the larger; " ..
+    options = {{"kind", "\"linear\"|\"nearest\"|\"previous\"|\"next\"|\"cubic\"|" ..
+        "\"spline\"", "\"linear\"", "\"nearest\": y of the nearest x, of two the larger; " ..
             "\"previous\", \"next\": of the x before or behind; \"cubic\": a " ..
-            "smooth curve that overshoots no y (pchip)"},
+            "smooth curve that overshoots no y (pchip); \"spline\": the " ..
+            "smoothest one, which may, by the not-a-knot rule (SciPy's cubic)"},
         {"outside", "\"nan\"|\"nearest\"|\"extend\"|number", "\"nan\"",
             "what is before the first x and behind the last: NaN, the y there, " ..
                 "the curve carried on, or this number"}},

@@ -105,6 +105,35 @@ function TestInterp1:test_cubic()
         outside = "extend"}), {3, 7})
 end
 
+-- A cubic is met everywhere, and outside; of other functions it is SciPy's.
+function TestInterp1:test_spline()
+    local there = {dtype = "f64", device = t.device}
+    local function spline(x, y, xi, outside)
+        return interp1(x, y, xi, {kind = "spline", outside = outside})
+    end
+    local function near(X, expected, tolerance)
+        if type(expected) == "table" then
+            expected = (type(expected[1]) == "table" and mat or vec)(expected, there)
+        end
+        lu_.assertTrue(abs(X - expected):max() <= tolerance)
+    end
+    local places = vec({4, 0.5, 1, 7, 3.5, -2}, there)
+    local function f(x) return x:pow(3) - 2 * x:square() + 5 end
+    local fine = linspace(-4, 9, 53, there)
+    near(spline(places, f(places), fine, "extend"), f(fine), 1e-11)
+    near(spline(vec({0, 1, 3, 4, 7}, there), vec({1, 0, 2, -1, 3}, there),
+        vec({0.5, 2, 3.5, 5.5}, there)),
+        {-0.046875, 1.55, 0.834375, -5.328125}, 1e-13)
+    local few = vec({0, 1, 4}, there)
+    near(spline(few, few:square(), vec({-1, 0.5, 3, 6}, there), "extend"),
+        {1, 0.25, 9, 36}, 1e-13)
+    near(spline(vec{0, 2}, vec{1, 5}, vec{1, 3}, "extend"), {3, 7}, 1e-13)
+    local Y = spline(places, mat({{4, 8}, {0.5, 1}, {1, 2}, {7, 14}, {3.5, 7},
+        {-2, -4}}, there), vec({0, 5}, there))
+    near(Y, {{0, 0}, {5, 10}}, 1e-12)
+    t.equals(spline(vec{1, 2, 3, 4}, vec{1, 2, nan, 4}, vec{1, 1.5}), {1, nan})
+end
+
 function TestInterp1:test_shapes()
     local Y = mat{{1, 10}, {3, 30}, {2, 20}}
     t.equals(interp1(vec{1, 3, 2}, Y, vec{1.5, 2.5}), {{1.5, 15}, {2.5, 25}})
@@ -131,7 +160,8 @@ end
 function TestInterp1:test_exact()
     local places = cumsum(rand(100, {seed = 1, dtype = "f64"}) + 0.01)
     local values = randn(100, {seed = 2, dtype = "f64"})
-    for _, kind in ipairs{"linear", "nearest", "previous", "next", "cubic"} do
+    for _, kind in ipairs{"linear", "nearest", "previous", "next", "cubic",
+        "spline"} do
         lu_.assertTrue(interp1(places, values, places, {kind = kind}) == values)
         t.equals(interp1(vec{1, 2, 3, 4}, vec{1, nan, 3, inf}, vec{1, 2, 3, 4},
             {kind = kind}), {1, nan, 3, inf}, kind)
@@ -152,7 +182,7 @@ function TestInterp1:test_errors()
         "y is a matrix (3x1), so xi is a vector, not 1x1")
     t.raises(function() interp1(x, complex(y, 1), at) end, "y is complex",
         "real(y)")
-    t.raises(function() interp1(x, y, at, {kind = "spline"}) end, "spline")
+    t.raises(function() interp1(x, y, at, {kind = "akima"}) end, "akima")
     t.raises(function() interp1(x, y, at, {outside = "clamp"}) end, "clamp")
 end
 
