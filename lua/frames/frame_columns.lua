@@ -164,6 +164,10 @@ function columns.refuse_boolean(what, name)
         "%s:eq(\"x\")", name, name)
 end
 
+-- What frames do with a column that is named, and the column itself does not.
+local of_frames = {unique = true, value_counts = true, sort = true,
+    groupby = true, fillna = true}
+
 -- The kind of columns with those methods and fields: a function of the state
 -- each.
 function columns.add_kind(name, kind)
@@ -184,8 +188,9 @@ function columns.add_kind(name, kind)
                     names[#names + 1] = other
                 end
                 sort(names)
-                fail(name .. " column", "there is no '%s' of it: there are %s",
-                    key, concat(names, " "))
+                fail(name .. " column", "there is no '%s' of it: there are %s%s",
+                    key, concat(names, " "), of_frames[key] and
+                    format("; T:%s \"a\" is of a frame", key) or "")
             end
         end
         local v = s.vector[key]

@@ -159,6 +159,10 @@ local of_kinds = {
 local order_of_statistics = "count sum mean median min max std var first last"
 
 local function statistic(what, name)
+    if type(name) == "function" then
+        fail(what, "statistics are named: there are %s; g:apply(f) calls " ..
+            "f(rows) for each group", order_of_statistics)
+    end
     if type(name) ~= "string" or not statistics[name] then
         fail(what, "%s is no statistic: there are %s", brief(name),
             order_of_statistics)

@@ -20,7 +20,8 @@ local getmetatable, ipairs, next, pairs, pcall = getmetatable, ipairs, next,
     pairs, pcall
 local require, setmetatable, type = require, setmetatable, type
 local concat, remove_at, sort = table.concat, table.remove, table.sort
-local find, format, match = string.find, string.format, string.match
+local find, format, gmatch, match = string.find, string.format, string.gmatch,
+    string.match
 local math_type, smaller = math.type, math.min
 
 local NAN = 0 / 0
@@ -104,9 +105,21 @@ local instead = {
     join = "map brings what a join by a key does, as " ..
         "T.price = T.species:map{oak = 3}",
     pivot = "frames have no reshaping; vcat puts them one below the other",
+    concat = "vcat(T, U) puts frames one below the other",
+    query = "T[T.a:gt(1)] are rows by a mask, T[{{1, 3}}] from one to another",
+    columns = "T:names() are the names, T.cols says how many",
+    len = "#T says how many rows, T.cols how many columns",
+    sample = "T[choice(#T, 10, {replace = false})] are some rows",
+    nlargest = "T:sort(\"a\", {descending = true}):head(5) are those rows",
+    corr = "corr(T:matrix()) is of all numbers",
+    cov = "cov(T:matrix()) is of all numbers",
 }
-instead.merge, instead.melt = instead.join, instead.pivot
-for _, name in ipairs{"sum", "mean", "median", "std", "var", "min", "max"} do
+for own, others in next, {join = "merge", pivot = "melt", concat = "append",
+    query = "loc iloc filter", len = "shape size"} do
+    for name in gmatch(others, "%a+") do instead[name] = instead[own] end
+end
+for _, name in ipairs{"sum", "mean", "median", "std", "var", "min", "max",
+    "quantile", "mode", "cumsum", "diff", "zscore", "topk", "round", "abs"} do
     instead[name] = format("T.a:%s() is of a column, T:matrix() is all numbers, " ..
         "T:describe() a survey", name)
 end

@@ -123,6 +123,11 @@ function TestColumns:test_setting()
     raises(function() T:join(T) end, 'no column or method "join": map brings')
     raises(function() T:pivot() end, "vcat puts them one below the other")
     raises(function() T:mean() end, 'method "mean": T.a:mean() is of a column')
+    raises(function() T:quantile(0.5) end, "T.a:quantile() is of a column")
+    raises(function() T:append(T) end, "vcat(T, U) puts frames one below")
+    raises(function() return T.shape end, "#T says how many rows")
+    raises(function() T:query "age > 3" end, "T[T.a:gt(1)] are rows by a mask")
+    raises(function() T.species:unique() end, 'T:unique "a" is of a frame')
     raises(function() T.nothing = nil end, 'no column "nothing"')
 end
 

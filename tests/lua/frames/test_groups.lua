@@ -70,6 +70,8 @@ function TestGroups:test_agg()
     lu.assertEquals(values(r:col "count"), {7, 4})
     local g = sales():groupby "kind"
     raises(function() g:agg{price = "mode"} end, '"mode" is no statistic')
+    raises(function() g:agg{price = function(v) return v:max() end} end,
+        "agg: statistics are named: there are count", "g:apply(f) calls f(rows)")
     raises(function() g:agg{prize = "mean"} end, 'no column "prize"')
     raises(function() g:agg "mean" end, "agg: takes {column = ")
 end
