@@ -14,7 +14,7 @@ typedef struct reader {
     lumat_hdf h;
     const lumat_input *in;
     gpu_dtype dtype;
-    int is_plain;  /* others than MATLAB wrote it */
+    int is_plain;  /* others than MATLAB and Octave wrote it */
     int values;    /* the table's index */
     int depth;     /* of the object at hand */
     uint64_t left; /* objects that are read yet: references may go in circles */
@@ -339,8 +339,11 @@ static int push_group(reader *r, const lumat_hdf_object *o, const char *name)
         return push_sparse(r, o, name);
     if (*o->matlab_class != '\0' && strcmp(o->matlab_class, "struct") != 0)
         return leave_out(r, name, o->matlab_class);
+    int was_plain = r->is_plain;
+    r->is_plain &= !o->is_octave;
     lua_newtable(r->L);
     each_link(r, o, take_field, r);
+    r->is_plain = was_plain;
     return 1;
 }
 

@@ -266,6 +266,7 @@ typedef struct lumat_hdf_object {
     int is_empty;                       /* the elements are sizes */
     int is_sparse;                      /* of a group: with so many rows */
     int64_t sparse_rows;
+    int is_octave; /* a group that Octave wrote, with elements as MATLAB's */
 } lumat_hdf_object;
 
 /* Finds the start and the outermost group. Returns 1, or 0 with a message, as

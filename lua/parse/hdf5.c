@@ -332,7 +332,7 @@ static int read_fill(lumat_hdf_object *o, int type, const unsigned char *p,
     return 1;
 }
 
-/* A number or a text that MATLAB says of the object. */
+/* A number or a text that MATLAB, or Octave, says of the object. */
 static int read_attribute(lumat_hdf_object *o, const unsigned char *p,
                           size_t length)
 {
@@ -362,6 +362,8 @@ static int read_attribute(lumat_hdf_object *o, const unsigned char *p,
     }
     if ((type.kind != 'u' && type.kind != 'i') || width > left)
         return 1;
+    if (strcmp(called, "OCTAVE_NEW_FORMAT") == 0)
+        o->is_octave = 1;
     if (strcmp(called, "MATLAB_empty") == 0)
         o->is_empty = get(data, (int)width) != 0;
     if (strcmp(called, "MATLAB_sparse") == 0) {

@@ -169,6 +169,28 @@ function TestNewer:test_complex_names()
         vec({2, -4}, {dtype = "f64"})))
 end
 
+-- Octave's elements stand column after column, as MATLAB's do.
+function TestNewer:test_octave()
+    local bytes = ("1f8b0800000000000203ebf47071e3e592e26200010e0e061606010664f01f0a228451f9" ..
+        "30f90428cd08a53ba0f40a26983833584e022a2e00355f8119c2cf808a8704b9ba8254ff" ..
+        "4703307b3cd8203407c3281889c0c3d531004447c0d311049c604255e788961e3d28b457" ..
+        "106a137abae6859aacace05c949a58929aa29054a9e09f5c925896aa60ae67ac67a0a310" ..
+        "5c9aa7e0975fa66064a9606064656a606568a960646064a6101ae2ac6053949f5fe25096" ..
+        "6bc7803f9ffc1042cd6784f2c9020ed4f01905233b9fc0d2d307565475259505a920ba2c" ..
+        "31a7341529bf3890696fb09fbf0b23d01458f9dcc18c9a0f3740f9175847e3081f606460" ..
+        "838419238ccf81128ecc403e880daa8ed9819815ca6762626284d48f901867667cc109d1" ..
+        "c18e62be109279af2771673330cc18d4e10149574cf07435811dbf7a58b9f74270342d21" ..
+        "83dcc492a2cc0a5861600f0d2c07d45c2f02a539a0b484c368c08d8251300a46c1281805" ..
+        "c3aa5da901a121cd460668f39c8109dece44e74b80b50a2ad843db620e0c26dc0c26ffa1" ..
+        "0a71b743df43dba10604daa119740d0f58bf1ebd5fc2036d0b31025dc80374a3bf738863" ..
+        "986bbc9f6b78bc9b7f90af6308523b131272a8ed73180d003bdcae2758130000")
+        :gsub("..", function(byte) return string.char(tonumber(byte, 16)) end)
+    warn "@off"
+    local T = load(file(".h5.gz", bytes))
+    warn "@on"
+    lu.assertEquals(T.A.value:totable(), {{1, 2, 3}, {4, 5, 6}})
+end
+
 -- Whatever byte of it is another one, it is read or refused with words.
 function TestNewer:test_damage()
     local name = file(".h5.gz", packed)
