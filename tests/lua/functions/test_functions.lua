@@ -107,7 +107,7 @@ end
 function TestRows:test_usages()
     for name, usage in pairs{
         sum = "sum(A [, axis] [, {axis=, nan=, keepdims=, device=}])",
-        norm = "norm(A [, p] [, {axis=, nan=, device=}])",
+        norm = "norm(A [, p] [, {axis=, nan=, keepdims=, device=}])",
         max = "max(A [, axis] [, {axis=, nan=, keepdims=, device=}]) or max(x [, y, …])",
         zeros = "zeros(m, n [, {dtype=, device=}]) or zeros(n)",
         device = "device([name])",
