@@ -180,6 +180,27 @@ static int raise_unknown(lua_State *L, const lumat_function *f, const char *key)
                        names);
 }
 
+/* What is written where a matrix is expected and a frame or one of its columns
+ * stands, by their names; NULL: it is none of these. */
+static const char *instead_of_frame(lua_State *L, int index)
+{
+    static const char *const instead[][2] = {
+        {"frame", "write T.v, one of its columns, or T:matrix(), all that are "
+                  "numbers"},
+        {"text column", "it has T.s:eq, isin, match and map; T:unique \"s\", "
+                        "value_counts and groupby are of the frame"},
+        {"date column", "write T.date.seconds"}};
+    const char *found = NULL;
+    if (luaL_getmetafield(L, index, "__name") == LUA_TNIL)
+        return NULL;
+    for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)
+        if (lua_type(L, -1) == LUA_TSTRING &&
+            strcmp(lua_tostring(L, -1), instead[i][0]) == 0)
+            found = instead[i][1];
+    lua_pop(L, 1);
+    return found;
+}
+
 /* "sum: A is 3, expected a matrix: write sum(A [, axis])": what is wrong with
  * every argument that is not what its row says. */
 static int raise_kind(lua_State *L, const lumat_function *f, lumat_piece name,
@@ -194,6 +215,10 @@ static int raise_kind(lua_State *L, const lumat_function *f, lumat_piece name,
         (is_in(kind, "matrix") || is_in(kind, "square")))
         return lumat_raise(L, "%s: %s is %s, expected %s: write full(%s)",
                            said(f), what, got, expected, what);
+    const char *instead = instead_of_frame(L, index);
+    if (instead && (is_in(kind, "matrix") || is_in(kind, "vector")))
+        return lumat_raise(L, "%s: %s is %s, expected %s: %s", said(f), what,
+                           got, expected, instead);
     return lumat_raise(L, "%s: %s is %s, expected %s: write %s", said(f), what,
                        got, expected, lumat_push_usage(L, f));
 }

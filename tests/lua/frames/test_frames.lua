@@ -128,6 +128,11 @@ function TestColumns:test_setting()
     raises(function() return T.shape end, "#T says how many rows")
     raises(function() T:query "age > 3" end, "T[T.a:gt(1)] are rows by a mask")
     raises(function() T.species:unique() end, 'T:unique "a" is of a frame')
+    raises(function() unique(T.species) end, "A is a text column, expected a " ..
+        'matrix: it has T.s:eq, isin, match and map; T:unique "s"')
+    raises(function() bincount(dates{"2020-01-01"}) end, "write T.date.seconds")
+    raises(function() svd(T) end, "A is a frame, expected a matrix: write T.v, " ..
+        "one of its columns, or T:matrix()")
     raises(function() T.nothing = nil end, 'no column "nothing"')
 end
 
