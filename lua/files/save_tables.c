@@ -17,6 +17,7 @@ typedef struct saving {
     const char *missing; /* what stands for NaN */
     size_t missing_length;
     int header; /* stack index of the list of names; 0: none is written */
+    int is_behind_first; /* the first line is written */
     size_t used;
     char *buffer; /* of BUFFER bytes */
 } saving;
@@ -42,14 +43,19 @@ static void put(lua_State *L, saving *s, const void *data, size_t n)
 
 static void end_cell(lua_State *L, saving *s, int64_t col)
 {
-    put(L, s, col + 1 == s->cols ? "\n" : &s->delimiter, 1);
+    int ends_line = col + 1 == s->cols;
+    put(L, s, ends_line ? "\n" : &s->delimiter, 1);
+    s->is_behind_first |= ends_line;
 }
 
 /* --- cells ---------------------------------------------------------------- */
 
 static void put_text(lua_State *L, saving *s, const char *text, size_t length)
 {
-    if (!lumat_csv_needs_quotes(text, length, s->delimiter)) {
+    int is_quoted =
+        !s->is_behind_first &&
+        lumat_csv_misleads(text, length, s->delimiter, s->cols == 1);
+    if (!is_quoted && !lumat_csv_needs_quotes(text, length, s->delimiter)) {
         put(L, s, text, length);
         return;
     }

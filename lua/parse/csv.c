@@ -472,6 +472,23 @@ static int has_number(const lumat_csv *c, const char *p, const char *end)
     return 0;
 }
 
+/* Does a cell of the line at p begin with a quote whose text goes on behind it?
+ * Where the delimiter is another one, cells in quotes are torn so. */
+static int tears_quotes(const lumat_csv *c, const char *p, const char *end)
+{
+    csv_cell found;
+    while (p != NULL && c->quote != 0) {
+        const char *first = skip_blanks(p, end, c->delimiter);
+        p = take_cell(c, p, end, &found);
+        if (found.is_open)
+            return 0;
+        if (first < end && *first == c->quote && found.start == first)
+            return 1;
+        p = next_cell(c, p, end);
+    }
+    return 0;
+}
+
 /* Does the line at p have the mark of thousands where it divides none, before
  * other than three digits, so that it stands between cells? */
 static int divides_cells(const lumat_csv *c, const char *p, const char *end)
@@ -489,13 +506,15 @@ static int divides_cells(const lumat_csv *c, const char *p, const char *end)
     return p < end && *p != '\n'; /* a cell in quotes */
 }
 
+/* Those that are looked for, in this order. */
+static const char candidates[] = {'\t', ';', ',', '|', BLANKS};
+
 /* The first that divides the first lines into as many cells each, more than
  * one; blanks do so with much that is text, and have to leave a number. */
 static char guess_delimiter(const lumat_csv *c, const char *start,
                             const char *end, int is_all)
 {
     enum { LINES = 10 };
-    static const char candidates[] = {'\t', ';', ',', '|', BLANKS};
     char otherwise = 0;
     for (size_t i = 0; i < sizeof candidates; i++) {
         lumat_csv t = *c;
@@ -509,7 +528,7 @@ static char guess_delimiter(const lumat_csv *c, const char *start,
             continue;
         set_stops(&t);
         cells = count_cells(&t, start, end, &after);
-        if (cells == 1)
+        if (cells == 1 || tears_quotes(&t, start, end))
             continue;
         int is_even = 1;
         for (; is_even && line < LINES; line++) {
@@ -521,7 +540,7 @@ static char guess_delimiter(const lumat_csv *c, const char *start,
             int64_t count = count_cells(&t, next, end, &after);
             if (after == end && !is_all)
                 break;
-            is_even = count == cells;
+            is_even = count == cells && !tears_quotes(&t, next, end);
             p = next;
         }
         if (is_even && (t.delimiter != BLANKS || has_number(&t, p, end)))
@@ -717,6 +736,18 @@ int lumat_csv_find_types(const lumat_csv *c, const char *text, size_t length)
         if (c->column[j].type == LUMAT_CSV_ANY)
             c->column[j].type = LUMAT_CSV_NUMBER;
     return is_complex;
+}
+
+int lumat_csv_misleads(const char *text, size_t length, char delimiter,
+                       int is_alone)
+{
+    for (size_t i = 0; i < sizeof candidates && candidates[i] != BLANKS; i++) {
+        if (candidates[i] == delimiter && !is_alone)
+            return 0;
+        if (memchr(text, candidates[i], length) != NULL)
+            return 1;
+    }
+    return 0;
 }
 
 int lumat_csv_needs_quotes(const char *text, size_t length, char delimiter)

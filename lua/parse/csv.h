@@ -177,6 +177,11 @@ int64_t lumat_csv_count(const char *p, const char *end, char c);
 /* Must a text be written in quotes? */
 int lumat_csv_needs_quotes(const char *text, size_t length, char delimiter);
 
+/* Would it, in the first line, tell of another delimiter, one that is looked
+ * for before this one? That does not stand there where the text is alone. */
+int lumat_csv_misleads(const char *text, size_t length, char delimiter,
+                       int is_alone);
+
 /* --- dates -----------------------------------------------------------------
  */
 

@@ -230,6 +230,30 @@ function TestForm:test_european()
     fails("1\n", 'decimal: needs', {decimal = "x"})
 end
 
+-- Another delimiter in quotes is none, whatever each line has of it.
+function TestForm:test_delimiters_in_quotes()
+    gives('"a;b","c;d"\n"1;2","3;4"\n', {{"1;2"}, {"3;4"}})
+    gives('"a;b",c\n"1;2",x\n', {{"1;2"}, {"x"}})
+    gives('"a,b"|"c,d"\n"1,2"|"3,4"\n', {{"1,2"}, {"3,4"}})
+    equal(read('"a;""b""";"c"\n1;2\n'), {{1, 2}})
+    equal(read('"a" "b"\n1 2\n'), {{1, 2}})
+    for _, mark in ipairs{";", "|", "\t", ","} do
+        for _, names in ipairs{{"x%sy"}, {"a%sb", "c%sd"}} do
+            local T = {}
+            for i, name in ipairs(names) do
+                local cell = name:format(mark)
+                T[i] = {cell, {cell .. "1", cell .. "2"}}
+            end
+            T = frame(T)
+            local path = file ""
+            save(T, path)
+            lu.assertTrue(load(path) == T, mark)
+            save(T, path, {header = false})
+            lu.assertEquals(load(path, {header = false}).cols, #names, mark)
+        end
+    end
+end
+
 function TestForm:test_comments_and_lines_before()
     equal(read("# c\n\n1,2 # x, y\n#z\n3,4#\n#", {comment = "#"}),
         {{1, 2}, {3, 4}})
