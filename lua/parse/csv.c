@@ -73,21 +73,29 @@ static inline const char *next_cell(const lumat_csv *c, const char *p,
     return c->delimiter == BLANKS ? p : p + 1;
 }
 
+/* The quote that ends the text of the one at p, or NULL. Those in the text are
+ * doubled. */
+static const char *closing_quote(const lumat_csv *c, const char *p,
+                                 const char *end, int *is_doubled)
+{
+    const char *q = p + 1;
+    for (*is_doubled = 0;; q += 2, *is_doubled = 1) {
+        q = q < end ? memchr(q, c->quote, (size_t)(end - q)) : NULL;
+        if (q == NULL || q + 1 == end || q[1] != c->quote)
+            return q;
+    }
+}
+
 /* The text between the quotes that start at p. Returns 0 when they do not end,
  * or do not end the cell; *after gets where the cell ends. */
 static int quoted_cell(const lumat_csv *c, const char *p, const char *end,
                        csv_cell *out, const char **after)
 {
-    const char *q = p + 1;
-    int is_doubled = 0;
-    for (;; q += 2, is_doubled = 1) {
-        q = q < end ? memchr(q, c->quote, (size_t)(end - q)) : NULL;
-        if (q == NULL) {
-            out->is_open = 1;
-            return 0;
-        }
-        if (q + 1 == end || q[1] != c->quote)
-            break;
+    int is_doubled;
+    const char *q = closing_quote(c, p, end, &is_doubled);
+    if (q == NULL) {
+        out->is_open = 1;
+        return 0;
     }
     *out = (csv_cell){p + 1, (size_t)(q - p) - 1, 0, is_doubled};
     const char *blank = q + 1;
@@ -472,19 +480,33 @@ static int has_number(const lumat_csv *c, const char *p, const char *end)
     return 0;
 }
 
-/* Does a cell of the line at p begin with a quote whose text goes on behind it?
- * Where the delimiter is another one, cells in quotes are torn so. */
+/* Those that are looked for, in this order. */
+static const char candidates[] = {'\t', ';', ',', '|', BLANKS};
+
+/* Does the line at p have the delimiter within quotes that stand between others
+ * of the candidates, so that it is text? */
 static int tears_quotes(const lumat_csv *c, const char *p, const char *end)
 {
-    csv_cell found;
-    while (p != NULL && c->quote != 0) {
-        const char *first = skip_blanks(p, end, c->delimiter);
-        p = take_cell(c, p, end, &found);
-        if (found.is_open)
-            return 0;
-        if (first < end && *first == c->quote && found.start == first)
-            return 1;
-        p = next_cell(c, p, end);
+    char before = 0; /* the candidate there; 0: none yet */
+    int is_start = 1, is_doubled;
+    for (; c->quote != 0 && p < end && *p != '\n'; p++) {
+        if (*p == c->quote && is_start) {
+            const char *q = closing_quote(c, p, end, &is_doubled);
+            if (q == NULL)
+                return 0;
+            int is_own =
+                (before == 0 || before == c->delimiter) &&
+                ends_cell(c, skip_blanks(q + 1, end, c->delimiter), end);
+            if (!is_own && memchr(p, c->delimiter, (size_t)(q - p)) != NULL)
+                return 1;
+            p = q;
+            is_start = 0;
+        } else if (memchr(candidates, *p, sizeof candidates - 1) != NULL) {
+            before = *p;
+            is_start = 1;
+        } else {
+            is_start &= *p == BLANKS;
+        }
     }
     return 0;
 }
@@ -505,9 +527,6 @@ static int divides_cells(const lumat_csv *c, const char *p, const char *end)
     }
     return p < end && *p != '\n'; /* a cell in quotes */
 }
-
-/* Those that are looked for, in this order. */
-static const char candidates[] = {'\t', ';', ',', '|', BLANKS};
 
 /* The first that divides the first lines into as many cells each, more than
  * one; blanks do so with much that is text, and have to leave a number. */

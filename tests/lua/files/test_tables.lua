@@ -235,7 +235,10 @@ function TestForm:test_delimiters_in_quotes()
     gives('"a;b","c;d"\n"1;2","3;4"\n', {{"1;2"}, {"3;4"}})
     gives('"a;b",c\n"1;2",x\n', {{"1;2"}, {"x"}})
     gives('"a,b"|"c,d"\n"1,2"|"3,4"\n', {{"1,2"}, {"3,4"}})
+    gives('a,"b;c"\nx,"1;2"\n', {{"x"}, {"1;2"}})
+    gives('a,"b\t""c"\nx,"1\t2"\n', {{"x"}, {"1\t2"}})
     equal(read('"a;""b""";"c"\n1;2\n'), {{1, 2}})
+    equal(read('"a, b" ; "c, d"\n1;2\n'), {{1, 2}})
     equal(read('"a" "b"\n1 2\n'), {{1, 2}})
     for _, mark in ipairs{";", "|", "\t", ","} do
         for _, names in ipairs{{"x%sy"}, {"a%sb", "c%sd"}} do
