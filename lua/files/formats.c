@@ -131,8 +131,9 @@ static const lumat_format formats[] = {
      .writes = ""},
     {.name = "a .h5 file",
      .about = "HDF5's datasets, a table of names, of a group one in it; arrays "
-              "are as in .npy files, what MATLAB and Octave wrote is as in "
-              ".mat files",
+              "are as in .npy files, what MATLAB wrote is as in .mat files; of "
+              "what Octave wrote each variable is a group, its matrix the "
+              "field value",
      .endings = ".h5 .hdf5",
      .is = is_hdf,
      .load = lumat_load_hdf,

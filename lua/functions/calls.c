@@ -216,7 +216,8 @@ static int raise_kind(lua_State *L, const lumat_function *f, lumat_piece name,
         return lumat_raise(L, "%s: %s is %s, expected %s: write full(%s)",
                            said(f), what, got, expected, what);
     const char *instead = instead_of_frame(L, index);
-    if (instead && (is_in(kind, "matrix") || is_in(kind, "vector")))
+    if (instead && (is_in(kind, "matrix") || is_in(kind, "vector") ||
+                    is_in(kind, "square")))
         return lumat_raise(L, "%s: %s is %s, expected %s: %s", said(f), what,
                            got, expected, instead);
     return lumat_raise(L, "%s: %s is %s, expected %s: write %s", said(f), what,

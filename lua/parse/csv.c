@@ -494,9 +494,11 @@ static int tears_quotes(const lumat_csv *c, const char *p, const char *end)
             const char *q = closing_quote(c, p, end, &is_doubled);
             if (q == NULL)
                 return 0;
-            int is_own =
-                (before == 0 || before == c->delimiter) &&
-                ends_cell(c, skip_blanks(q + 1, end, c->delimiter), end);
+            const char *after = q + 1;
+            if (c->delimiter != BLANKS)
+                after = skip_blanks(after, end, c->delimiter);
+            int is_own = (before == 0 || before == c->delimiter) &&
+                         ends_cell(c, after, end);
             if (!is_own && memchr(p, c->delimiter, (size_t)(q - p)) != NULL)
                 return 1;
             p = q;
@@ -505,8 +507,28 @@ static int tears_quotes(const lumat_csv *c, const char *p, const char *end)
             before = *p;
             is_start = 1;
         } else {
-            is_start &= *p == BLANKS;
+            is_start = *p == BLANKS;
         }
+    }
+    return 0;
+}
+
+/* Does the line at p begin with a bar, as lines of a drawn table do? */
+static int begins_with_bar(const char *p, const char *end)
+{
+    p = skip_blanks(p, end, '|');
+    return p < end && *p == '|';
+}
+
+/* Is a bar between blanks a cell of the line at p, which blanks divide? */
+static int has_lone_bar(const lumat_csv *c, const char *p, const char *end)
+{
+    csv_cell found;
+    for (p = skip_blanks(p, end, BLANKS); p != NULL;) {
+        p = take_cell(c, p, end, &found);
+        if (found.length == 1 && *found.start == '|')
+            return 1;
+        p = found.is_open ? NULL : next_cell(c, p, end);
     }
     return 0;
 }
@@ -535,12 +557,15 @@ static char guess_delimiter(const lumat_csv *c, const char *start,
 {
     enum { LINES = 10 };
     char otherwise = 0;
+    int has_bars = 0;
     for (size_t i = 0; i < sizeof candidates; i++) {
         lumat_csv t = *c;
         const char *after, *p = start;
         int64_t line = 0, more = 0, cells;
         t.delimiter = candidates[i];
         if (t.delimiter == c->decimal || t.delimiter == c->comment)
+            continue;
+        if (t.delimiter == '|' && begins_with_bar(start, end))
             continue;
         if (t.delimiter == c->thousands &&
             (t.delimiter == BLANKS || !divides_cells(c, start, end)))
@@ -562,11 +587,18 @@ static char guess_delimiter(const lumat_csv *c, const char *start,
             is_even = count == cells && !tears_quotes(&t, next, end);
             p = next;
         }
-        if (is_even && (t.delimiter != BLANKS || has_number(&t, p, end)))
+        if (is_even && t.delimiter == '|')
+            has_bars =
+                1; /* unless they are in the texts of what blanks divide */
+        else if (is_even && (t.delimiter != BLANKS ||
+                             (has_number(&t, p, end) &&
+                              !(has_bars && has_lone_bar(&t, start, end)))))
             return t.delimiter;
-        if (otherwise == 0 && t.delimiter != BLANKS)
+        else if (otherwise == 0 && t.delimiter != BLANKS)
             otherwise = t.delimiter;
     }
+    if (has_bars)
+        return '|';
     if (otherwise == 0)
         otherwise = c->decimal == ',' || c->thousands == ',' ? ';' : ',';
     return otherwise;

@@ -63,6 +63,16 @@ function TestCsv:test_delimiters()
     loads("1|2\n3|4\n", {{1, 2}, {3, 4}}, {delimiter = "|"})
     loads("a|b\n1|2\n", {{1, 2}})
     loads("1,5|3\n4,5|6\n", {{1.5, 3}, {4.5, 6}}, {decimal = ","})
+    loads("a b|c\n1|2\n", {{1, 2}})
+    loads("1 | 2\n3 | 4\n", {{1, 2}, {3, 4}})
+    -- bars that are part of texts, and of drawn tables
+    lu.assertEquals(load(file(".csv", "a|b 1.5 2\nc|d 2.5 3\n")).column2:totable(),
+        {1.5, 2.5})
+    lu.assertEquals(tostring(load(file(".csv", "|A|B|\n|1|2|\n"))):match "|A|B|",
+        "|A|B|")
+    -- quoted texts that end in what divides elsewhere
+    lu.assertEquals(load(file(".csv", 'id name v\n1 "Smith," 2\n3 "a b;" 4\n')).v
+        :totable(), {2, 4})
     loads("7\n8\n", {{7}, {8}})
 end
 
