@@ -51,7 +51,7 @@ row{
 function sampled.trapz(y, x, options)
     local axis
     y, x, axis, options = arguments_of("trapz", y, x, options)
-    if y.ndim == 1 and options.keepdims then
+    if y.ndim == 1 and options.keepdims ~= nil then
         fail("trapz", "keepdims is of a matrix: of a vector a number comes")
     end
     local areas, factor = trapezia("trapz", y, x, axis)

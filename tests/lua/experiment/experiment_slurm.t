@@ -68,8 +68,8 @@ for file in $queue/job$1/task*; do
     task=${file##*task}
     grep -q "${only:-.}" $file || continue
     grep -q COMPLETED $file && continue
+    echo "$task|CANCELLED|None|" >$file # first, so that its end is not taken for a failure
     [ ! -e $queue/job$1/pid$task ] || kill -TERM -- -$(cat $queue/job$1/pid$task)
-    echo "$task|CANCELLED|None|" >$file
 done
 END
 $ENV{PATH} = "$here/bin:$ENV{PATH}";
