@@ -587,9 +587,9 @@ static char guess_delimiter(const lumat_csv *c, const char *start,
             is_even = count == cells && !tears_quotes(&t, next, end);
             p = next;
         }
+        /* bars, unless they are in the texts of what blanks divide */
         if (is_even && t.delimiter == '|')
-            has_bars =
-                1; /* unless they are in the texts of what blanks divide */
+            has_bars = 1;
         else if (is_even && (t.delimiter != BLANKS ||
                              (has_number(&t, p, end) &&
                               !(has_bars && has_lone_bar(&t, start, end)))))

@@ -33,6 +33,19 @@ __device__ __forceinline__ void send_four(uint32_t to, uint32_t full, float4 v)
         : "memory");
 }
 
+/* Of the block's own, each of one arrival, for the whole cluster to see once it
+ * has met. */
+template <int N>
+__device__ __forceinline__ void start_barriers(uint64_t (&full)[N], int thread)
+{
+    if (thread == 0)
+        for (int b = 0; b < N; b++)
+            asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(
+                             shared_address(&full[b]))
+                         : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
 /* So many come at a barrier of the block's own. */
 __device__ __forceinline__ void expect_bytes(uint64_t *full, unsigned bytes)
 {

@@ -154,11 +154,16 @@ static gpu_status fill_padded(cuda_device *d, const gpu_view *a, int rows,
     return status;
 }
 
+static int parts_of(const gpu_view *a)
+{
+    return a->dtype == GPU_C64 ? 2 : 1;
+}
+
 /* For a, without elements yet. */
 static gpu_status begin_padded(cuda_device *d, const gpu_view *a, padded *p)
 {
     *p = {};
-    p->parts = a->dtype == GPU_C64 ? 2 : 1;
+    p->parts = parts_of(a);
     p->n = (int)a->rows;
     p->cols = (int)a->cols;
     p->side = (int)(ceil_div(a->rows, PAD) * PAD);
@@ -242,7 +247,7 @@ gpu_status gpu_cuda_find_largest(cuda_device *d, const gpu_view *a,
                                  float *scales, float *largest)
 {
     unsigned *most;
-    int parts = a->dtype == GPU_C64 ? 2 : 1;
+    int parts = parts_of(a);
     TRY(gpu_cuda_take_room(d, sizeof *most, (void **)&most));
     gpu_status status =
         gpu_cuda_check(d, cudaMemsetAsync(most, 0, sizeof *most, d->stream));

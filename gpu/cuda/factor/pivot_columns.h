@@ -168,12 +168,7 @@ __global__ void __launch_bounds__(T, 1)
     const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
     const int m = job.m;
     float *a = job.a + job.at * job.ld + job.at;
-    if (thread == 0)
-        for (int b = 0; b < 4; b++)
-            asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(
-                             shared_address(&s.full[b]))
-                         : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    start_barriers(s.full, thread);
     /* A lane sends to one block alone, each so manieth part of a row. */
     const int first_part = lane / (int)blocks, stride = 32 / (int)blocks;
     const uint32_t there =

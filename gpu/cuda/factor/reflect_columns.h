@@ -152,12 +152,7 @@ __device__ __forceinline__ void prepare_memory(reflect_memory<W, WARPS> &s,
         (&s.received[0][0][0])[i] = 0;
     for (int i = thread; i < 2 * WARPS * W; i += threads)
         (&s.part[0][0][0])[i] = 0;
-    if (thread == 0)
-        for (int b = 0; b < 2; b++)
-            asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(
-                             shared_address(&s.full[b]))
-                         : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    start_barriers(s.full, thread);
     meet_cluster();
 }
 

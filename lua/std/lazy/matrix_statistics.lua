@@ -33,12 +33,6 @@ local function axis_and_options(what, A, axis, options)
     return axis, options
 end
 
-local function refuse_complex(what, A)
-    if is_complex(A) then
-        fail(what, "complex numbers have no order: take real(A) or abs(A)")
-    end
-end
-
 -- X, which is f64, in the type of a result of A.
 local function rounded(X, A)
     return is_wide(A) and X or X:f32()
@@ -317,7 +311,7 @@ local function weighted(what, A, axis, qs, options)
 end
 
 local function quantiles(what, A, qs, axis, options)
-    refuse_complex(what, A)
+    checks.ordered(what, A)
     local n = length_along(A, axis)
     if n == 0 then fail(what, "of no elements") end
     local method = options.method
@@ -472,7 +466,7 @@ row{
 }
 function statistics.mode(A, axis, options)
     axis, options = axis_and_options("mode", A, axis, options)
-    refuse_complex("mode", A)
+    checks.ordered("mode", A)
     if length_along(A, axis) == 0 then fail("mode", "of no elements") end
     local is_line = not axis or A.ndim == 1
     local lines = is_line and A:flatten():row() or axis == 1 and A.T or A
